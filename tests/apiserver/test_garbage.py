@@ -11,6 +11,7 @@ from tests.apiserver.support import a_config, until
 from volcano_py.apiserver import ApiServer
 from volcano_py.apiserver.deletion import DeleteOptions
 from volcano_py.apiserver.garbage import GarbageCollector
+from volcano_py.local.manifests import definitions
 from volcano_py.testing import a_node, manifest
 
 
@@ -45,6 +46,17 @@ async def test_an_owner_of_a_kind_that_is_not_served_protects(server: ApiServer)
     server.create(a_config("kept", ownerReferences=[_missing("Thing", "example.com/v1")]))
     await _settled(server)
     assert server.get("configmaps", "kept", "default")
+
+
+async def test_an_owner_that_is_gone_counts_once_its_kind_is_served(server: ApiServer) -> None:
+    server.create(a_config("waits", ownerReferences=[_missing("PodGroup", "scheduling.volcano.sh/v1beta1")]))
+    await _settled(server)
+    assert server.get("configmaps", "waits", "default")
+
+    for definition in definitions():
+        server.create(definition)
+
+    await until(lambda: server.get("configmaps", "waits", "default") is None)
 
 
 async def test_a_cluster_wide_object_cannot_be_owned_by_a_namespaced_one(server: ApiServer) -> None:

@@ -32,6 +32,13 @@ WRITTEN_IN_FULL = {
     "tests/apiserver/test_bad_bodies.py",  # objects with wrong fields
     "tests/contract/test_apply.py",  # the part of an object that an applier owns
     "tests/e2e/test_evictions.py",  # a replica set that the controllers of Kubernetes act on
+    "tests/e2e/volcano_left.py",  # objects as another program leaves them
+    "tests/migration/volcano_workloads.py",  # objects as another program leaves them
+    "tests/migration/ordinary.py",  # objects as another program leaves them
+    "tests/migration/plants_of_installation.py",  # objects with what only another program has
+    "tests/migration/plants_of_objects.py",  # the same
+    "tests/migration/volcano_install.py",  # objects as another program leaves them
+    "tests/simulation/objects.py",  # objects as users submit them, byte for byte the same ones
     "tests/testing/test_objects.py",  # what the builders return
 }
 """Tests of which an object as JSON is the subject."""

@@ -8,7 +8,7 @@ from volcano_py.metrics.exposition import exposition
 
 def lines(registry: CollectorRegistry, name: str) -> list[str]:
     """Return the lines of one metric as Prometheus reads them, without help."""
-    text = exposition(registry).decode().splitlines()
+    text = b"".join(exposition(registry)).decode().splitlines()
     return [line for line in text if name in line and not line.startswith("# HELP")]
 
 
@@ -34,10 +34,28 @@ def test_a_job_that_ends_is_counted_under_volcanos_name_until_it_is_gone() -> No
     assert lines(registry, "volcano_job_completed_phase_count") == ["# TYPE volcano_job_completed_phase_count counter"]
 
 
+def test_flows_are_counted_by_namespace_until_none_is_left_there() -> None:
+    metrics = ControllerMetrics(registry := CollectorRegistry())
+    for phase in ("Running", "Succeed", "Succeed", "Failed"):
+        metrics.flow_phase("ns", phase)
+
+    assert lines(registry, "volcano_jobflow_") == [
+        "# TYPE volcano_jobflow_succeed_phase_count counter",
+        'volcano_jobflow_succeed_phase_count{jobflow_namespace="ns"} 2.0',
+        "# TYPE volcano_jobflow_failed_phase_count counter",
+        'volcano_jobflow_failed_phase_count{jobflow_namespace="ns"} 1.0',
+    ]
+
+    metrics.flows_gone("ns")
+    metrics.flows_gone("never-seen")
+
+    assert [line for line in lines(registry, "volcano_jobflow_") if not line.startswith("#")] == []
+
+
 def test_the_creation_of_pods_is_timed_in_volcanos_buckets() -> None:
     metrics = ControllerMetrics(registry := CollectorRegistry())
 
-    metrics.pods_created(0.2)
+    metrics.pod_created(0.2)
 
     name = "volcano_controller_job_to_pod_creation_latency_milliseconds"
     bounds = [float(line.split('"')[1]) for line in lines(registry, f"{name}_bucket")]

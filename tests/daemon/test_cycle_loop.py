@@ -49,7 +49,7 @@ class Stage:
             clock=self.clock,
         )
         policy = resolve(parse_conf("actions: allocate", "test.conf"))
-        self.runner = CycleRunner(policy, seed=0, clock=self.clock, cycle=self._cycle)
+        self.runner = CycleRunner(policy, seed=0, clock=self.clock, rng=random.Random(0), cycle=self._cycle)
         self.loop = CycleLoop(
             self.cache,
             self.runner,

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 
+import pytest
 from structlog.testing import capture_logs
 
 from tests.controlplane.ports import free_port
@@ -20,6 +21,7 @@ from tests.daemon.cluster import (
     put_pod,
     scheduler,
     serve_definitions,
+    set_phase,
     start,
     stays,
     successes,
@@ -150,6 +152,41 @@ async def test_a_status_conflict_is_merged(server):
         assert fault.hits == 2
 
 
+async def test_a_status_that_was_given_up_is_written_although_nothing_else_happens(server):
+    """Found by simulation: no cycle runs while nothing waits, so nothing decided the status again."""
+    put_node(server, "n1", cpu=4)
+    once = WriteQueueOptions(rate_per_s=50, burst=50, attempts=1)
+    async with scheduler(server.url, group_statuses=once, queue_statuses=once) as running:
+        put_job(server, "gang", 2)
+        await until(lambda: len(placed(server)) == 2)
+        await set_phase(running, ["gang-0", "gang-1"], "Running")
+        await until(lambda: group(server, "gang").get("status", {}).get("running") == 2)
+        await until(lambda: server.get(QUEUES, "default")["status"]["allocated"].get("cpu") == "2")
+        refused = [server.faults.add(Fault("reply", verb="patch", resource=GROUPS, code=503, times=1))]
+        refused.append(server.faults.add(Fault("reply", verb="patch", resource=f"{QUEUES}/status", code=503, times=1)))
+
+        await set_phase(running, ["gang-0", "gang-1"], "Succeeded")
+
+        await until(lambda: group(server, "gang")["status"].get("succeeded") == 2)
+        await until(lambda: server.get(QUEUES, "default")["status"]["allocated"].get("cpu") == "0")
+        assert [fault.hits for fault in refused] == [1, 1]
+
+
+@pytest.mark.parametrize("code", [422, 404])
+async def test_a_condition_that_is_always_refused_is_sent_less_and_less_often(server, code):
+    """Found by simulation: a policy that refused a status with 422 got it again with every cycle.
+
+    So did 404, about objects whose deletion a silent watch did not show.
+    """
+    refused = server.faults.add(Fault("reply", verb="patch", resource="pods/status", code=code))
+    at_once = WriteQueueOptions(rate_per_s=100, burst=100)
+    async with scheduler(server.url, period_s=0.02, pod_conditions=at_once) as running:
+        put_job(server, "gang", 1)
+        await until(lambda: running.daemon.cycles.cycles > 100)
+
+        assert 2 <= refused.hits < 12
+
+
 async def test_a_restart_in_the_middle_of_binding_binds_no_pod_twice(server):
     for number in range(10):
         put_node(server, f"n{number}", cpu=10)
@@ -213,7 +250,7 @@ async def test_an_outage_is_one_warning_for_all_watches():
         async with scheduler(server.url) as running:
             with capture_logs() as lines:
                 await server.stop()
-                await asyncio.sleep(1.5)
+                await until(lambda: any("does not answer" in line["event"] for line in lines), timeout_s=15)
                 await server.start()
                 outage = running.daemon._watches.informers.outage
                 await until(lambda: not outage.lasts and any("again" in line["event"] for line in lines), timeout_s=15)

@@ -1,5 +1,7 @@
+from typing import Any
+
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
 from volcano_py.daemon.metrics import DaemonMetrics
@@ -28,12 +30,13 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def reporter(registry, store, clock) -> CycleReporter:
-    return CycleReporter(
-        DaemonMetrics.of(registry),
-        store,
-        clock=clock,
-    )
+def metrics(registry) -> DaemonMetrics:
+    return DaemonMetrics.of(registry)
+
+
+@pytest.fixture
+def reporter(metrics, store, clock) -> CycleReporter:
+    return CycleReporter(metrics, store, clock=clock)
 
 
 def told(reporter: CycleReporter, report: CycleReport) -> list[dict]:
@@ -231,3 +234,31 @@ def test_a_queue_has_a_weight_and_limits_only_if_a_plugin_reports_them(reporter,
     assert (shown("weight"), shown("capacity_milli_cpu"), shown("real_capacity_milli_cpu")) == (None, 9, 8)
     reporter.ended(CycleReport(), TIMING)
     assert shown("capacity_milli_cpu") is None
+
+
+def test_what_a_plugin_no_longer_reports_of_a_queue_is_not_shown(reporter, registry):
+    has = {"cpu": 1500.0, "nvidia.com/gpu": 2000.0}
+
+    def show(**more: Any) -> None:
+        queue = QueueReport(share=0.5, overused=False, allocated=has, request={}, deserved={}, inqueue={}, **more)
+        reporter.ended(CycleReport(queues={"ml": queue}), TIMING)
+
+    def shown(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"volcano_queue_{name}", {"queue_name": "ml", **labels})
+
+    show(weight=None, capacity=has, real_capacity=has)
+    assert (shown("capacity_milli_cpu"), shown("weight")) == (1500, None)
+    show(weight=3)
+    assert [shown(name) for name in ("capacity_milli_cpu", "real_capacity_memory_bytes")] == [None, None]
+    assert shown("capacity_scalar_resources", resource="nvidia.com/gpu") is None
+    assert (shown("allocated_scalar_resources", resource="nvidia.com/gpu"), shown("weight")) == (2000, 3)
+    show(weight=None, capacity=has, real_capacity=has)
+    assert (shown("capacity_milli_cpu"), shown("weight")) == (1500, None)
+
+
+def test_series_of_jobs_that_are_gone_vanish_when_metrics_are_asked_for_and_no_cycle_runs(reporter, metrics, registry):
+    metrics.jobs.placed(("a", "gone"), "default", created=100.0, now=101.0)
+
+    reporter.sweep()
+
+    assert "gone" not in generate_latest(registry).decode()

@@ -23,6 +23,7 @@ QUICK = BinderOptions(retry_first_s=0.01, retry_cap_s=0.02, timeout_s=2.0, attem
 class Outcomes:
     def __init__(self):
         self.preparing_long: list[tuple[Bind, str]] = []
+        self.prepared_in: list[tuple[Bind, float]] = []
         self.sent: list[Bind] = []
         self.there: list[Bind] = []
         self.failed: list[tuple[Bind, str]] = []
@@ -32,6 +33,9 @@ class Outcomes:
 
     def preparing(self, bind, missing):
         self.preparing_long.append((bind, missing))
+
+    def prepared(self, bind, seconds):
+        self.prepared_in.append((bind, seconds))
 
     def sending(self, bind):
         self.sent.append(bind)

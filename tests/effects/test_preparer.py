@@ -114,6 +114,7 @@ async def test_binds_without_steps_are_passed_on_at_once(world: World):
 
     assert world.sent == binds
     assert not preparer.busy
+    assert world.outcomes.prepared_in == []
 
 
 async def test_a_claim_is_bound_to_its_volume_before_the_bind_is_sent(world: World):
@@ -159,6 +160,8 @@ async def test_a_gang_is_sent_in_the_order_it_was_decided_when_all_are_prepared(
 
     await until(lambda: not preparer.busy)
     assert world.sent == gang
+    assert [bind for bind, _ in world.outcomes.prepared_in] == gang
+    assert len({seconds for _, seconds in world.outcomes.prepared_in}) == 1, "they wait for each other"
 
 
 async def test_a_refusal_of_the_provisioner_undoes_the_gang_and_says_why(world: World):

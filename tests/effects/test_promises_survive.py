@@ -104,6 +104,9 @@ class Trial:
     def preparing(self, bind: Bind, missing: str) -> None:
         pass
 
+    def prepared(self, bind: Bind, seconds: float) -> None:
+        assert seconds >= 0
+
     def gang_failed(self, outcome: Any) -> None:
         pass
 

@@ -50,7 +50,7 @@ async def test_a_barrier_that_is_not_reached_names_who_is_missing_and_why(api: F
     async with Supervisor() as supervisor:
         informers.start(supervisor)
         await until(lambda: clock.sleepers)
-        with pytest.raises(SyncTimeout, match=r"widgets\.test\.example \(list .*: widgets are not for you"):
+        with pytest.raises(SyncTimeout, match=r"widgets\.test\.example; list .*: widgets are not for you"):
             await informers.synced(0.01)
 
 

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from tests.kube.fake_api import until
 from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.leader import LeaderElector, new_identity
@@ -399,6 +400,23 @@ async def test_an_obstacle_to_leadership_is_logged_once_with_a_remedy(server, cl
     assert remedy in elector.problem
 
 
+async def test_an_obstacle_is_logged_as_soon_as_the_outage_is_over_that_withheld_it(server, client, clock):
+    elector = LeaderElector(client, LeaseOptions(namespace="elsewhere"), clock=clock, rng=random.Random(1))
+    client.outage.failed("pods", errors.ConnectionFailed("watch", "/api/v1/pods", "cut"))
+
+    with capture_logs() as lines:
+        server.faults.add(Fault("reply", resource=RESOURCE, code=503))
+        async with background(elector.acquire()) as waiting:
+            await pass_time(clock, 20, waiting)
+            assert not [line for line in lines if line["log_level"] == "warning"]
+            client.outage.answered("pods")
+            await pass_time(clock, 10, waiting)
+
+    assert [line["event"] for line in lines if line["log_level"] == "warning"] == [
+        "the lease cannot be read or written; trying again"
+    ]
+
+
 async def test_the_lease_is_acquired_once_its_namespace_exists(server, client, clock):
     elector = LeaderElector(client, LeaseOptions(namespace="late"), clock=clock, rng=random.Random(1))
 
@@ -430,7 +448,7 @@ def test_inconsistent_lease_times_are_refused(times, problem):
 
 
 def test_every_process_has_an_identity_of_its_own():
-    first, second = new_identity(), new_identity()
+    first, second = new_identity(random.Random()), new_identity(random.Random())
 
     assert first != second
     assert first.partition("_")[0] == second.partition("_")[0]

@@ -504,7 +504,7 @@ async def test_other_failures_are_logged_one_by_one(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
 ) -> None:
     for _ in range(3):
-        api.fail_next(403, "Forbidden", "not for you")
+        api.fail_next(405, "MethodNotAllowed", "not here")
     with capture_logs() as lines:
         async with reflecting(client, recorder, clock):
             for _ in range(3):
@@ -512,3 +512,19 @@ async def test_other_failures_are_logged_one_by_one(
             await until(lambda: api.watches)
 
     assert [line["event"] for line in lines if line["log_level"] == "warning"] == ["list failed"] * 3
+
+
+@pytest.mark.parametrize(("code", "reason"), [(429, "TooManyRequests"), (500, "InternalError")])
+async def test_a_busy_server_is_worth_a_warning_only_when_it_is_busy_for_long(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, code: int, reason: str
+) -> None:
+    for _ in range(4):
+        api.fail_next(code, reason, "storage is (re)initializing")
+    with capture_logs() as lines:
+        async with reflecting(client, recorder, clock):
+            for _ in range(4):
+                await woken(clock)
+            await until(lambda: api.watches)
+
+    failures = [line["log_level"] for line in lines if line["event"] == "list failed"]
+    assert failures == ["debug", "debug", "warning", "warning"]

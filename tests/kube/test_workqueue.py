@@ -346,6 +346,33 @@ async def test_adding_a_waiting_name_does_not_grow_the_heap() -> None:
         queue.add("b")
 
     assert queue.backlog == 2
+
+
+async def test_what_is_for_later_is_not_overdue_before_its_time() -> None:
+    """A thousand cron jobs that wait for their next start are no sign of a controller that does not keep up."""
+    clock, going = FakeClock(), asyncio.Event()
+
+    async def reconcile(key: str) -> None:
+        if key == "refused":
+            raise REFUSED
+        await going.wait()
+
+    async with a_workqueue(reconcile, clock, first_retry_s=1000.0) as queue:
+        queue.add_later("later", 60.0)
+        overdue = [queue.overdue]
+        queue.add("refused")
+        overdue.append(queue.overdue)
+        await settle()
+        overdue.append(queue.overdue)  # it backs off
+        clock.advance(60.0)
+        overdue.append(queue.overdue)
+        await settle()
+        overdue.append(queue.overdue)  # has its turn
+        queue.add_later("later", 60.0)
+        overdue.append(queue.overdue)
+        going.set()
+
+    assert overdue == [0, 1, 1, 2, 2, 2]
     assert len(queue._queue.due) <= 2 * 2 + 64
 
 

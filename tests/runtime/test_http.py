@@ -1,6 +1,9 @@
 """Health, readiness and metrics over HTTP."""
 
+import asyncio
 import socket
+import time
+from collections.abc import Iterator
 
 import aiohttp
 import pytest
@@ -43,6 +46,21 @@ async def test_metrics_come_from_the_given_registry_in_the_text_format() -> None
     async with OperatorServer(LOOPBACK, registry=registry) as server:
         status, text, kind = await fetch(server, "/metrics", Accept="application/openmetrics-text; version=1.0.0")
     assert (status, "binds_total 3.0" in text, kind) == (200, True, "text/plain; version=0.0.4; charset=utf-8")
+
+
+async def test_other_tasks_run_while_metrics_are_written() -> None:
+    turns = []
+
+    def pieces(_: CollectorRegistry) -> Iterator[bytes]:
+        for number in range(5):
+            asyncio.get_running_loop().call_soon(turns.append, number)
+            time.sleep(0.005)
+            yield b"%d %d\n" % (number, len(turns))
+
+    async with OperatorServer(LOOPBACK, registry=CollectorRegistry(), exposition=pieces) as server:
+        _, text, _ = await fetch(server, "/metrics")
+
+    assert text == "0 0\n1 1\n2 2\n3 3\n4 4\n"
 
 
 async def test_without_a_registry_there_are_no_metrics() -> None:

@@ -74,6 +74,8 @@ async def test_a_repeat_raises_the_count(server, a_recorder):
 class Forgetful:
     """A server that answers patches late, and knows none of the events."""
 
+    outage = None
+
     def __init__(self):
         self.created = 0
 

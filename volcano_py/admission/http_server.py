@@ -155,7 +155,7 @@ class HttpServer:
         """End what takes too long, and forget connections whose handshake has failed."""
         while True:
             await asyncio.sleep(min(_SWEEP_S, self.bounds.read_timeout_s / 2))
-            now = time.monotonic()
+            now = asyncio.get_running_loop().time()
             for connection in [one for one in self._connections if one.deadline < now]:
                 connection.expire()
 
@@ -249,7 +249,8 @@ class _Connection(asyncio.Protocol):
         self._closing = False
         self._paused = False
         self._asked = False
-        self.deadline = time.monotonic() + server.bounds.read_timeout_s
+        self._loop = asyncio.get_running_loop()
+        self.deadline = self._loop.time() + server.bounds.read_timeout_s
         """When it is ended, unless something happens before."""
 
     # Transport
@@ -308,7 +309,7 @@ class _Connection(asyncio.Protocol):
         self._request = _Request()
         self._whole_head = False
         self._server.begun()
-        self.deadline = time.monotonic() + self._server.bounds.read_timeout_s
+        self.deadline = self._loop.time() + self._server.bounds.read_timeout_s
 
     def on_url(self, url: bytes) -> None:
         assert self._request is not None
@@ -405,7 +406,7 @@ class _Connection(asyncio.Protocol):
         if ends:
             self.end()
         elif self._request is None:
-            self.deadline = time.monotonic() + self._server.bounds.idle_s
+            self.deadline = self._loop.time() + self._server.bounds.idle_s
 
     def _write(self, answer: Answer, ends: bool) -> None:
         if self._transport is None:
@@ -428,7 +429,7 @@ class _Connection(asyncio.Protocol):
         self._write(answer, ends=True)
         self._closing = True
         self._give_up()
-        self.deadline = time.monotonic() + _LINGER_S
+        self.deadline = self._loop.time() + _LINGER_S
 
     def _give_up(self) -> None:
         """Release what requests that will not be handled have taken."""

@@ -16,10 +16,14 @@ from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.delivery import Event, EventType, Quarantined
 from volcano_py.kube.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
+from volcano_py.runtime.clock import Clock
+from volcano_py.writing.throttled_log import ThrottledLog
 
 log = structlog.get_logger()
 
 _WRITE_TIMEOUT_S: Final = 10.0
+REPEAT_S: Final = 60.0
+"""Writes are tried again every second; a failure that lasts is logged as often as this."""
 
 
 class Configuration(Wire, frozen=True):
@@ -82,10 +86,19 @@ class Injector:
     """Keeps the bundle of the configurations of some paths up to date."""
 
     def __init__(
-        self, client: ApiClient, paths: Mapping[str, str], views: Mapping[Resource, ConfigurationView], url: str
+        self,
+        client: ApiClient,
+        paths: Mapping[str, str],
+        views: Mapping[Resource, ConfigurationView],
+        url: str,
+        clock: Clock,
     ) -> None:
         self._client, self._paths, self._views, self._url = client, paths, views, url.rstrip("/")
-        self._missing: tuple[str, ...] | None = None
+        event = "a webhook configuration cannot be written; trying again"
+        self._failures = ThrottledLog(event, clock, REPEAT_S, outage=client.outage)
+        self._missing: frozenset[str] = frozenset()
+        self._written: list[str] = []
+        self._refused: dict[str, str] = {}  # version of each configuration that was refused last as outdated
 
     async def inject(self, authorities: bytes) -> bool:
         """Write the bundle where it is missing; return whether every configuration that exists has it."""
@@ -97,10 +110,14 @@ class Injector:
                 missing.append(name)
             elif patch := changes(found, authorities, self._url, path):
                 complete = await self._write(resource, name, patch) and complete
-        if tuple(missing) != self._missing:
-            self._missing = tuple(missing)
-            if missing:
-                log.warning("webhook configurations do not exist yet; their webhooks are not asked", names=missing)
+        if self._written:
+            log.info("webhook configurations trust the certificate", names=self._written)
+            self._written = []
+        if not self._missing.issuperset(missing):
+            log.warning("webhook configurations do not exist yet; their webhooks are not asked", names=missing)
+        elif self._missing and not missing:
+            log.info("all webhook configurations exist")
+        self._missing = frozenset(missing)
         return complete
 
     def trusted(self, authorities: bytes) -> bool:
@@ -115,16 +132,19 @@ class Injector:
 
     async def _write(self, resource: Resource, name: str, patch: list[dict[str, Any]]) -> bool:
         view = self._views[resource]
+        version = view.by_name[name].metadata.resource_version
         try:
             written = await self._client.patch(
                 resource, name, patch, Configuration, kind=PatchType.JSON, timeout_s=_WRITE_TIMEOUT_S
             )
-        except (errors.Conflict, errors.Invalid, errors.NotFound) as error:
-            log.info("a webhook configuration has changed meanwhile; trying again", name=name, problem=str(error))
-            return False
         except errors.ApiError as error:
-            log.warning("a webhook configuration cannot be written; trying again", name=name, problem=str(error))
+            outdated = isinstance(error, errors.Conflict | errors.Invalid | errors.NotFound)
+            if outdated and self._refused.get(name) != version:  # what is refused twice has not changed meanwhile
+                self._refused[name] = version
+                log.info("a webhook configuration has changed meanwhile; trying again", name=name, problem=str(error))
+                return False
+            self._failures.log(str(error.status), why=error, name=name, problem=str(error))
             return False
         view.by_name[name] = written
-        log.info("a webhook configuration trusts the certificate", name=name)
+        self._written.append(name)
         return True

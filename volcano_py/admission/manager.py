@@ -5,6 +5,7 @@ alone makes certificates and writes what API servers trust into the webhook conf
 lease goes on answering.
 """
 
+import random
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from volcano_py.admission.changing_queues import ChangingQueues
 from volcano_py.admission.confirmation import Judge, LiveReads
 from volcano_py.admission.contract import Options, ResourceGroup, Rule
 from volcano_py.admission.given_certificates import GivenCertificates
-from volcano_py.admission.injection import Configuration, ConfigurationView, Injector
+from volcano_py.admission.injection import REPEAT_S, Configuration, ConfigurationView, Injector
 from volcano_py.admission.metrics import AdmissionMetrics
 from volcano_py.admission.options import SECRET, WebhookOptions, read_groups, webhook_names
 from volcano_py.admission.own_certificates import OwnCertificates, SecretObject
@@ -40,6 +41,7 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.options import OptionError
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.throttled_log import ThrottledLog
 
 log = structlog.get_logger()
 
@@ -62,11 +64,14 @@ class WebhookManager:
         rules: Mapping[str, Rule],
         *,
         clock: Clock | None = None,
+        rng: random.Random | None = None,
         registry: CollectorRegistry | None = None,
     ) -> None:
         self.options = options
         agent = f"{COMPONENT}/{volcano_py.__version__}"
-        self._context = context = ProcessContext.build(credentials, user_agent=agent, clock=clock, registry=registry)
+        self._context = context = ProcessContext.build(
+            credentials, user_agent=agent, clock=clock, rng=rng, registry=registry
+        )
         self.registry = context.registry
         self.metrics = metrics = AdmissionMetrics(context.registry)
         self._terms = Terms(
@@ -76,8 +81,9 @@ class WebhookManager:
             rng=context.rng,
             user_agent=agent,
             observer=context.observer,
+            outage=context.client.outage,
         )
-        self._informers = Informers(context.client, options=options.reflectors, clock=context.clock)
+        self._informers = Informers(context.client, options=options.reflectors, clock=context.clock, rng=context.rng)
         self._lifecycle = Lifecycle(context, self._informers, freeze_garbage=options.freeze_garbage)
         self.ready = self._lifecycle.ready
         """Set when reviews are answered."""
@@ -132,9 +138,10 @@ class WebhookManager:
     ) -> GivenCertificates | OwnCertificates:
         """Add the watch of the Secret."""
         options = self.options
-        injector = Injector(self._terms.client, webhook_names(options.paths), configurations, options.url)
+        clock = self._context.clock
+        injector = Injector(self._terms.client, webhook_names(options.paths), configurations, options.url, clock)
         if options.files is not None:
-            return GivenCertificates(options.files, self._served, injector, self._context.clock)
+            return GivenCertificates(options.files, self._served, injector, clock)
         own = OwnCertificates(
             (options.namespace, SECRET),
             options.names,
@@ -142,7 +149,7 @@ class WebhookManager:
             served=self._served,
             injector=injector,
             client=self._terms.client,
-            clock=self._context.clock,
+            clock=clock,
         )
         field = f"metadata.name={SECRET}"
         self._informers.add(resource.SECRETS, SecretObject, own, namespace=options.namespace, field_selector=field)
@@ -222,12 +229,15 @@ class WebhookManager:
         log.info("webhooks are served", port=self.server.port)
 
     async def _prepare(self) -> None:
+        context = self._context
+        event = "the place for notes about queues cannot be made; trying again"
+        failures = ThrottledLog(event, context.clock, REPEAT_S, outage=context.client.outage)
         while True:
             try:
                 return await self._live.prepare()
             except errors.ApiError as error:
-                log.warning("the place for notes about queues cannot be made; trying again", problem=str(error))
-                await self._context.clock.sleep(_RETRY_S)
+                failures.log(str(error.status), why=error, problem=str(error))
+                await context.clock.sleep(_RETRY_S)
 
     def stop(self, why_lost: str | None) -> None:
         """Ask clients to look for another replica."""

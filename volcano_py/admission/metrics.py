@@ -7,6 +7,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _BUCKETS: Final = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
+_RESULTS: Final = ("allowed", "refused", "malformed", "failed")
+_TURNED_AWAY: Final = ("408", "413", "503", "connections")
+
 
 class AdmissionMetrics:
     """What is asked, what is answered, and what the answers cost."""
@@ -26,6 +29,8 @@ class AdmissionMetrics:
             ["reason"],
             registry=registry,
         )
+        for reason in _TURNED_AWAY:
+            self._turned_away.labels(reason)
         self._confirmations = Counter(
             "volcano_py_admission_confirmations_total",
             "Verdicts that rest on other objects, by what confirmed them: watch, or live reads: same or changed.",
@@ -50,12 +55,16 @@ class AdmissionMetrics:
             ["result"],
             registry=registry,
         )
+        for result in ("served", "refused"):
+            self._loads.labels(result)
 
     def review(self, path: str, result: str, seconds: float) -> None:
         """Count an answered review."""
         found = self._by_result.get((path, result))
         if found is None:
-            found = self._by_result[path, result] = self._reviews.labels(path, result)
+            for one in _RESULTS:  # a counter that begins with 1 has no rate
+                self._by_result[path, one] = self._reviews.labels(path, one)
+            found = self._by_result[path, result]
         found.observe(seconds)
 
     def turned_away(self, reason: str) -> None:

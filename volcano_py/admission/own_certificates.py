@@ -7,7 +7,7 @@ from typing import Any, Final
 import structlog
 
 from volcano_py.admission.certificates import Held, Step, Unusable, next_step, renewal_time, settling, taken
-from volcano_py.admission.injection import Injector
+from volcano_py.admission.injection import REPEAT_S, Injector
 from volcano_py.admission.serving import ServedCertificate
 from volcano_py.api.meta import ObjectMeta, Wire
 from volcano_py.kube import errors
@@ -15,6 +15,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, EventType, Quarantined
 from volcano_py.kube.resource import SECRETS
 from volcano_py.runtime.clock import Clock
+from volcano_py.writing.throttled_log import ThrottledLog
 
 log = structlog.get_logger()
 
@@ -54,6 +55,9 @@ class OwnCertificates:
         self._trusted: tuple[bytes, float] | None = None  # a bundle, and since when every configuration has it
         self.changed = asyncio.Event()
         """Set when the leader may have something to do."""
+        event = "the Secret of the certificate cannot be written; trying again"
+        self._failures = ThrottledLog(event, clock, REPEAT_S, outage=client.outage)
+        self._attempts = ThrottledLog("writing the certificate", clock, REPEAT_S, level="info")
 
     # The watch, on every replica
 
@@ -80,7 +84,11 @@ class OwnCertificates:
             self._served.serve(held.serving, held.authorities)
         except Unusable as error:
             self._broken = True
-            log.warning("the Secret of the certificate cannot be used", secret=self._name, problem=str(error))
+            log.warning(
+                "the Secret of the certificate cannot be used",
+                object=f"{self._namespace}/{self._name}",
+                problem=str(error),
+            )
         else:
             self._held = held
 
@@ -93,7 +101,9 @@ class OwnCertificates:
             try:
                 wait_s = await self._step()
             except errors.ApiError as error:
-                log.warning("the Secret of the certificate cannot be written; trying again", problem=str(error))
+                self._failures.log(
+                    str(error.status), why=error, object=f"{self._namespace}/{self._name}", problem=str(error)
+                )
                 wait_s = _RETRY_S
             try:
                 async with asyncio.timeout(wait_s):
@@ -108,7 +118,7 @@ class OwnCertificates:
         if step is not Step.KEEP or self._secret is None or self._broken:
             held = taken(step, held, self._names, now, self._lifetime) if step is not Step.KEEP else held
             assert held is not None
-            log.info("writing the certificate", step=step.value, secret=self._name)
+            self._attempts.log(step.value, step=step.value, object=f"{self._namespace}/{self._name}")
             await self._write(held)
         assert held is not None
         return await self._inject(held)

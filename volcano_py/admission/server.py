@@ -17,6 +17,7 @@ from volcano_py.admission.metrics import AdmissionMetrics
 from volcano_py.admission.paths import WEBHOOKS, Webhook
 from volcano_py.admission.reviews import Malformed, Review, answered, read_review, refused
 from volcano_py.kube import errors
+from volcano_py.runtime.http import AddressInUse
 
 log = structlog.get_logger()
 
@@ -67,13 +68,13 @@ class ReviewServer:
         return self._http.under_way
 
     async def start(self) -> None:
-        """Begin to listen; raise OSError if the address cannot be had."""
+        """Begin to listen; raise AddressInUse if the address cannot be had."""
         options = self._options
         try:
             await self._http.start(options.host or None, options.port)
         except OSError as error:
             text = f"cannot listen on {options.host}:{options.port}: {error.strerror}; choose another --port"
-            raise OSError(error.errno, text) from error
+            raise AddressInUse(text) from error
 
     def retire(self) -> None:
         """Go on answering, but end every connection after its next answer, so that clients look for another server."""

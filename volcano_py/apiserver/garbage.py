@@ -6,16 +6,16 @@
     one waits for it (Foreground)  it is deleted; the owner goes once nothing blocks it any more
     being orphaned                 its reference is removed and it stays
 
-An owner is there when an object of that kind and name exists with that UID. A reference to a kind that is not
-served, or from a cluster-wide object to a namespaced one, is never acted on. Cycles do no harm: every step looks
-at one object and its direct owners, and a foreground deletion that would wait for itself stops waiting.
+An owner is there when an object of that kind and name exists with that UID. A reference to a kind that is not served is
+acted on once it is served, and one from a cluster-wide object to a namespaced one never. Cycles do no harm: every step
+looks at one object and its direct owners, and a foreground deletion that would wait for itself stops waiting.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Hashable
-from typing import Literal
+from typing import Final, Literal
 
 from volcano_py.apiserver.deletion import FOREGROUND, ORPHAN, DeleteOptions, begin_deletion
 from volcano_py.apiserver.objects import Obj, object_key
@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 OwnerState = Literal["present", "absent", "waiting", "unknown"]
 _Place = tuple[str, str]  # collection, key
 _NONE: list[Obj] = []
+_DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 def _owners(stored: Stored | None) -> list[Obj]:
@@ -50,10 +51,15 @@ class GarbageCollector(Reconciler):
     def __init__(self, registry: Registry) -> None:
         super().__init__(registry)
         self._dependents: dict[str, dict[_Place, None]] = {}
+        self._unknown: dict[_Place, None] = {}  # have owners of a kind that was not served when they were looked at
         self._told: set[str] = set()  # uids of objects that own themselves and were logged
 
     def observe(self, collection: Collection, event: Event) -> None:
         """Keep the index of dependents, and note what a change may have made collectable."""
+        if collection.name == _DEFINITIONS and self._unknown:
+            unknown, self._unknown = self._unknown, {}
+            for dependent in unknown:
+                self.enqueue(dependent)
         stored = event.stored
         meta = stored.obj["metadata"]
         gone = event.type == "DELETED"
@@ -67,6 +73,7 @@ class GarbageCollector(Reconciler):
                 if now:
                     self.enqueue(place)
         if gone:
+            self._unknown.pop(place, None)
             self._told.discard(meta["uid"])
             for dependent in self._dependents.get(meta["uid"], ()):
                 self.enqueue(dependent)
@@ -165,6 +172,8 @@ class GarbageCollector(Reconciler):
     def _judge(self, resource: Resource, stored: Stored, owners: list[Obj]) -> None:
         namespace = stored.obj["metadata"].get("namespace")
         states = {str(owner.get("uid")): self._state(namespace, owner) for owner in owners}
+        if "unknown" in states.values():
+            self._unknown[resource.collection, stored.key] = None
         if any(state in ("present", "unknown") for state in states.values()):
             left = {uid for uid, state in states.items() if state in ("absent", "waiting")}
             if left and "present" in states.values():

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import re
-import uuid
 from collections.abc import Callable
 from functools import lru_cache
 
 from volcano_py.apiserver.kinds.conform import conform
 from volcano_py.apiserver.kinds.shapes import METADATA
 from volcano_py.apiserver.objects import Obj, timestamp
+from volcano_py.apiserver.origin import ORIGIN
 from volcano_py.apiserver.status import (
     FieldError,
     forbidden_field,
@@ -91,7 +90,7 @@ def path_segment_rule(name: str) -> str:
 
 def new_name(prefix: str) -> str:
     """A name made from generateName; the caller retries when it is taken."""
-    return prefix[:58] + "".join(random.choices(_SUFFIX_LETTERS, k=5))
+    return prefix[:58] + "".join(ORIGIN.get().random().choices(_SUFFIX_LETTERS, k=5))
 
 
 def metadata_of(body: Obj) -> Obj:
@@ -106,7 +105,7 @@ def metadata_of(body: Obj) -> Obj:
 def for_create(meta: Obj, has_generation: bool) -> Obj:
     """Metadata of a new object: what the caller may choose, and what the server fills in."""
     made: Obj = {name: meta[name] for name in _CALLER_FIELDS if meta.get(name)}
-    made["uid"] = str(uuid.uuid4())
+    made["uid"] = ORIGIN.get().uid()
     made["creationTimestamp"] = timestamp()
     if has_generation:
         made["generation"] = 1

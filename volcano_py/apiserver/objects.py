@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from volcano_py.apiserver.origin import ORIGIN
+
 Obj = dict[str, Any]
 """One API object (or a part of one) as decoded from JSON."""
 
@@ -64,7 +66,7 @@ def dig(obj: Any, *path: str) -> Any:
 def timestamp(offset_s: float = 0.0) -> str:
     """Now (plus an offset) as the API writes times: whole seconds, UTC."""
     global _second, _second_text
-    second = int(time.time() + offset_s)
+    second = int(ORIGIN.get().time() + offset_s)
     if second != _second:
         _second_text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
         _second = second

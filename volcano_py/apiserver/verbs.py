@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from volcano_py.apiserver.drafts import Draft
 from volcano_py.apiserver.kinds.generic import WriteContext
 from volcano_py.apiserver.objects import Obj, encode
 from volcano_py.apiserver.options import ApiServerOptions
+from volcano_py.apiserver.origin import ORIGIN
 from volcano_py.apiserver.paging import ListOptions, Page, check_options, list_page, parse_version
 from volcano_py.apiserver.registry import Registry
 from volcano_py.apiserver.requests import APPLY_PATCH, Call, applied, body_of, object_of, patch_function
@@ -163,7 +163,7 @@ class Verbs:
         collection = self._registry.collection(target.resource)
         served, prefix = _served(target), _prefix(target)
         store = self._registry.store
-        timeout_s = options.timeout_s or self._options.watch_timeout_s * random.uniform(1.0, 2.0)
+        timeout_s = options.timeout_s or self._options.watch_timeout_s * ORIGIN.get().random().uniform(1.0, 2.0)
         starts_now = options.version in ("", "0") or options.send_initial_events
         first: Iterable[bytes] = ()
         events: list[Event] = []

@@ -175,7 +175,7 @@ def _read(written: str | None) -> int:
 
 
 def _wrong_number(key: JobKey, gang: _Gang) -> str:
-    pod, written = next(iter(gang.wrong.values()))
+    pod, written = min(gang.wrong.values(), key=lambda one: one[0])  # the same one after a restart
     found = "has none" if written is None else f'has "{written}", which is not a number from 1 to {_INT32_MAX}'
     return (
         f'PodGroup "{key.name}" does not exist in the namespace of the pod: create it, or give every pod of the gang '

@@ -19,6 +19,7 @@ class Change(Enum):
     NODE_WORSE = auto()  # a node changed; it accepts no pod that it refused before
     BIND_FAILED = auto()  # an assumed bind was refused or failed: its pod waits again
     EVICTION_FAILED = auto()  # an assumed eviction was refused or failed: its beneficiary needs another plan
+    WRITE_LOST = auto()  # a decided status was given up: it is out of date until a cycle decides it again
     FACT = auto()  # a namespace, quota, budget, shard or HyperNode changed so that it might allow more
     FACT_WORSE = auto()  # one of them changed; it allows nothing that it refused before
 

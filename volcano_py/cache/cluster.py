@@ -12,7 +12,7 @@ from volcano_py.api import keys
 from volcano_py.cache.assumed_nominations import AssumedNominations
 from volcano_py.cache.bind_backoff import BindBackoff
 from volcano_py.cache.binds import Binds
-from volcano_py.cache.changes import ChangeCallback
+from volcano_py.cache.changes import Change, ChangeCallback
 from volcano_py.cache.evictions import Evictions
 from volcano_py.cache.fact_events import FactEventHandlers
 from volcano_py.cache.group_events import PodGroupEvents, PriorityClassEvents, QueueEvents
@@ -137,6 +137,11 @@ class ClusterCache:
     def on_change(self, callback: ChangeCallback) -> None:
         """Call ``callback`` after every batch of events with the kinds of changes in it; see `changes.HELPFUL`."""
         self._state.subscribe(callback)
+
+    def write_lost(self) -> None:
+        """Note that something decided will not be written, so that a cycle decides it again."""
+        self._state.note(Change.WRITE_LOST)
+        self._state.notify()
 
     def use_shard(self, name: str, *, strict: bool) -> None:
         """Divide nodes among schedulers: this one uses those of the NodeShard ``name``, see `model.facts.Shard`."""

@@ -72,6 +72,29 @@ class Api:
 
         return self._pages(kind, namespace, query, read)
 
+    def pages(self, kind: Resource, namespace: str = "", **query: str) -> Iterator[Objs]:
+        """Yield the objects of a kind page by page, for lists that are too long to be kept.
+
+        If the server forgets the list half-way, the rest is read from a new one, without what was yielded already.
+        """
+        more, seen = {**query, "limit": str(_PAGE)}, set[tuple[str, str]]()
+        while True:
+            try:
+                answer = self._object("GET", kind.collection(namespace), query=more)
+            except ApiProblem as problem:
+                if problem.status != 410 or "continue" not in more:
+                    raise
+                more = dict(query)
+                continue
+            page = [one for one in answer.get("items") or () if _identity(one) not in seen]
+            seen.update(map(_identity, page))
+            yield page
+            metadata = answer.get("metadata") or {}
+            self.version = metadata.get("resourceVersion", "")
+            if not metadata.get("continue"):
+                return
+            more["continue"] = metadata["continue"]
+
     def _pages(self, kind: Resource, namespace: str, query: Mapping[str, str], read: Callable[[bytes], Any]) -> Objs:
         found: Objs = []
         more = {**query, "limit": str(_PAGE)}
@@ -232,6 +255,11 @@ class Api:
             self.close()
             raise Problem(_unreachable(access, error)) from error
         return answer
+
+
+def _identity(obj: Obj) -> tuple[str, str]:
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
 
 
 class _NamedTls(http.client.HTTPSConnection):

@@ -34,6 +34,11 @@ class Facts(NamedTuple):
     debug: dict[str, Any] | None
     notes: list[str]
 
+    @property
+    def sees_queues(self) -> bool:
+        """Whether queues could be read; if not, nothing is known about them."""
+        return not any(note.startswith(_unreadable(QUEUES)) for note in self.notes)
+
 
 def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -> Facts:
     """Read all about a job; a PodGroup of that name counts if there is no such job."""
@@ -108,10 +113,14 @@ def _read(api: Api, kind: Resource, namespace: str, notes: list[str], shape: Any
     except ApiProblem as problem:
         if problem.status not in (401, 403, 404):
             raise
-        note = f"{kind.plural} cannot be read: {problem}"
+        note = f"{_unreadable(kind)}: {problem}"
         if note not in notes:
             notes.append(note)
         return []
+
+
+def _unreadable(kind: Resource) -> str:
+    return f"{kind.plural} cannot be read"
 
 
 def _all(api: Api, shape: Any, kind: Resource, namespace: str, notes: list[str], **query: str) -> list[Obj]:

@@ -72,7 +72,7 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
     sections = [
         Section("State", tuple(_state(facts, now))),
         Section("Gang", tuple(_gang_rows(gang, facts))),
-        _levels(levels, queue, gang.needs),
+        _levels(levels, queue, gang.needs, seen=facts.sees_queues),
     ]
     if groups and gang.lacks:
         sections.append(_nodes(groups, pod))
@@ -205,7 +205,7 @@ def _answer(
         return "the controllers have not seen it yet", [
             "kubectl -n volcano-system get pods    # does vc-controller-manager run?"
         ]
-    if not levels:
+    if not levels and facts.sees_queues:
         return f"its queue {queue} does not exist", ["vcctl queue list", f"vcctl queue create -n {queue}"]
     if closed := next((one for one in levels if one.state and one.state != keys.QUEUE_OPEN), None):
         return f"queue {closed.name} is {closed.state}", [f"vcctl queue operate -n {closed.name} -a open"]
@@ -313,7 +313,7 @@ def _real(needs: Amounts) -> Amounts:
     return {name: amount for name, amount in needs.items() if name != keys.PODS}
 
 
-def _levels(levels: Sequence[room.Level], queue: str, needs: Amounts) -> Section:
+def _levels(levels: Sequence[room.Level], queue: str, needs: Amounts, *, seen: bool = True) -> Section:
     names = list(_real(needs)) or [keys.CPU, keys.MEMORY]
     rows = []
     for level in levels:
@@ -326,7 +326,7 @@ def _levels(levels: Sequence[room.Level], queue: str, needs: Amounts) -> Section
         deserved = amounts.listed(level.deserved, names) if level.deserved else "-"
         rows.append((level.name, level.state or "-", deserved, may, amounts.listed(level.allocated, names), verdict))
     if not rows:
-        return Section("Queue", ((f"{queue} does not exist",),))
+        return Section("Queue", ((f"{queue} {'does not exist' if seen else 'cannot be read with your rights'}",),))
     return Section("Queue, up to the root", tuple(rows), ("Name", "State", "Deserved", "May use", "In use", "Verdict"))
 
 

@@ -29,6 +29,8 @@ from volcano_py.writing.events import EventRecorder
 
 REFILL_EVERY_S: Final = 60.0
 """Seconds between two refills of a work queue."""
+UNSERVED_S: Final = 10.0
+"""After which a look is repeated that found the resource of its objects not served."""
 SOON_S: Final = 1.5 * REFILL_EVERY_S
 """A look that is due later needs no place in a work queue, whose size is limited: a refill before it brings it back."""
 
@@ -50,7 +52,7 @@ class Controller(Protocol):
         ...
 
     def backlog(self) -> int:
-        """Return how many objects wait in its work queue or are being reconciled."""
+        """Return how many objects wait for a turn that is due, or are being reconciled."""
         ...
 
 

@@ -4,6 +4,7 @@
 process holds the lease. At the end they reconcile no further object, and the waiting events are written.
 """
 
+import random
 from collections.abc import Iterator
 from typing import Final
 
@@ -45,6 +46,7 @@ class ControllerManager:
         options: ManagerOptions | None = None,
         *,
         clock: Clock | None = None,
+        rng: random.Random | None = None,
         registry: CollectorRegistry | None = None,
     ) -> None:
         self.options = options = options or ManagerOptions()
@@ -53,12 +55,13 @@ class ControllerManager:
             user_agent=f"{COMPONENT}/{volcano_py.__version__}",
             lease=options.lease,
             clock=clock,
+            rng=rng,
             registry=registry,
         )
         self.client, self.registry = context.client, context.registry
         self._clock, self._rng = context.clock, context.rng
         self._metrics = ControllerMetrics(self.registry)
-        self._informers = Informers(self.client, options=options.reflectors, clock=self._clock)
+        self._informers = Informers(self.client, options=options.reflectors, clock=self._clock, rng=self._rng)
         self._lifecycle = Lifecycle(context, self._informers)
         self.ready = self._lifecycle.ready
         """Set when the controllers work; with an election, already when only the lease is missing."""

@@ -1,12 +1,18 @@
 """Metrics of the controllers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from volcano_py.api import keys
+from volcano_py.controllers.job import phases
+from volcano_py.metrics.buckets import exponential
+from volcano_py.metrics.histogram import Histogram
 
 _PHASES = (keys.PHASE_INQUEUE, keys.PHASE_PENDING, keys.PHASE_RUNNING, keys.PHASE_UNKNOWN, keys.PHASE_COMPLETED)
+_RESULTS = ("done", "retried", "given_up", "refused")
+_FLOW_PHASES = ("Succeed", "Failed")
+_JOB_PHASES = ("Completed", "Failed")
 
 
 class ControllerMetrics:
@@ -21,37 +27,32 @@ class ControllerMetrics:
         )
         self._backlog = Gauge(
             "volcano_py_controller_backlog",
-            "Names that wait in a controller's work queue or are worked on.",
+            "Names whose turn in a controller's work queue is due or under way.",
             ["controller"],
             registry=registry,
         )
         self._ready = Gauge("volcano_py_ready", "1 when the controllers are ready.", registry=registry)
-        self._groups = {
-            phase: Gauge(
-                f"volcano_queue_pod_group_{phase.lower()}_count",
-                f"PodGroups of a queue in phase {phase}.",
-                ["queue_name"],
-                registry=registry,
-            )
-            for phase in _PHASES
-        }
+        groups = "volcano_queue_pod_group_{}_count"
+        self._groups = _by_phase(_PHASES, groups, "PodGroups of a queue in phase {}.", ["queue_name"], registry)
 
-        job_labels = ["job_name", "queue_name"]
-        self._jobs = {
-            "Completed": Gauge(
-                "volcano_job_completed_phase_count", "1 for a job that has completed.", job_labels, registry=registry
-            ),
-            "Failed": Gauge(
-                "volcano_job_failed_phase_count", "1 for a job that has failed.", job_labels, registry=registry
-            ),
-        }
+        jobs = "volcano_job_{}_phase_count"
+        self._jobs = _by_phase(
+            _JOB_PHASES, jobs, "Jobs that came into phase {}, 1 for each.", ["job_name", "queue_name"], registry
+        )
+        entered = Counter("volcano_py_job_phases_total", "Jobs that came into a phase.", ["phase"], registry=registry)
+        self._entered = {phase: entered.labels(phase) for phase in phases.SUCCESSORS if phase}
         self._job_labels: dict[str, set[tuple[str, str]]] = {}
         self._creation = Histogram(
             "volcano_controller_job_to_pod_creation_latency_milliseconds",
-            "Time that the creation of the pods of a job took, by batch.",
-            buckets=[50 * (60_000 / 50) ** (step / 29) for step in range(30)],
+            "Time from the creation of a job to the creation of each of its pods.",
+            buckets=exponential(50, 60_000, 30),
             registry=registry,
         )
+        flows = "volcano_jobflow_{}_phase_count"
+        self._flows = _by_phase(
+            _FLOW_PHASES, flows, "Job flows that came into phase {}.", ["jobflow_namespace"], registry
+        )
+        self._flow_namespaces: set[tuple[str, str]] = set()  # (phase, namespace) with a series
 
     def turn(self, controller: str, result: str) -> None:
         """Count an attempt to reconcile: done, retried or given_up; or a name that a full work queue refused."""
@@ -60,6 +61,8 @@ class ControllerMetrics:
     def watch_backlog(self, controller: str, backlog: Callable[[], float]) -> None:
         """Read the backlog of a controller whenever metrics are asked for."""
         self._backlog.labels(controller).set_function(backlog)
+        for result in _RESULTS:  # a counter that begins with 1 has no rate
+            self._turns.labels(controller, result)
 
     def watch_readiness(self, ready: Callable[[], float]) -> None:
         """Read readiness whenever metrics are asked for."""
@@ -77,6 +80,7 @@ class ControllerMetrics:
 
     def job_phase(self, job: str, queue: str, phase: str) -> None:
         """Count that a job (namespace/name) entered a phase."""
+        self._entered[phase].inc()
         if phase in self._jobs:
             self._jobs[phase].labels(job, queue).inc()
             self._job_labels.setdefault(job, set()).add((phase, queue))
@@ -86,6 +90,28 @@ class ControllerMetrics:
         for phase, queue in self._job_labels.pop(job, ()):
             self._jobs[phase].remove(job, queue)
 
-    def pods_created(self, seconds: float) -> None:
-        """Count how long a batch of pods of a job took."""
+    def pod_created(self, seconds: float) -> None:
+        """Record how long after the creation of its job a pod was created."""
         self._creation.observe(seconds * 1000)
+
+    def flow_phase(self, namespace: str, phase: str) -> None:
+        """Count that a job flow came into a phase."""
+        if phase in self._flows:
+            self._flows[phase].labels(namespace).inc()
+            self._flow_namespaces.add((phase, namespace))
+
+    def flows_gone(self, namespace: str) -> None:
+        """Forget a namespace in which no job flow is left."""
+        for phase, gauge in self._flows.items():
+            if (phase, namespace) in self._flow_namespaces:
+                self._flow_namespaces.discard((phase, namespace))
+                gauge.remove(namespace)
+
+
+def _by_phase(
+    names: Sequence[str], metric: str, text: str, labels: list[str], registry: CollectorRegistry
+) -> dict[str, Gauge]:
+    """Return a metric for each phase, as Volcano has it, where one with a label would do."""
+    return {
+        phase: Gauge(metric.format(phase.lower()), text.format(phase), labels, registry=registry) for phase in names
+    }

@@ -50,12 +50,13 @@ class Shell(Generic[K]):
             refill=refill,
             on_given_up=on_given_up,
             observe=context.metrics.turn,
+            outage=context.client.outage,
         )
 
     @property
     def backlog(self) -> int:
-        """How many keys wait or are being worked on."""
-        return self._queue.backlog
+        """How many keys wait for a look that is due, or have it."""
+        return self._queue.overdue
 
     def start(self, supervisor: Supervisor) -> None:
         """Start the workers; until then, changes are only collected."""

@@ -66,7 +66,31 @@ class Delete:
     """If given, the object is deleted only in this version, else the write fails with Conflict."""
 
 
-Write = Create | Patch | JsonPatch | Delete
+@dataclass(frozen=True, slots=True)
+class ApplyStatus:
+    """Apply fields of the status of an object as a field manager that other programs use, too.
+
+    A field that another manager owns changes its owner. A uid or resourceVersion in the metadata is a precondition.
+    """
+
+    resource: Resource
+    name: str
+    metadata: Mapping[str, Any]
+    status: Mapping[str, Any]
+    manager: str
+    namespace: str = ""
+
+    def body(self) -> dict[str, Any]:
+        """Return the object to apply."""
+        return {
+            "apiVersion": self.resource.api_version,
+            "kind": self.resource.kind,
+            "metadata": {"name": self.name, **self.metadata},
+            "status": dict(self.status),
+        }
+
+
+Write = Create | Patch | JsonPatch | ApplyStatus | Delete
 
 
 IN_FLIGHT: Final = 32
@@ -122,27 +146,12 @@ class Writer:
         match write:
             case Create(resource, namespace, body):
                 return await self._client.create(resource, body, msgspec.Raw, namespace=namespace, timeout_s=_TIMEOUT_S)
-            case Patch():
-                return await self._client.patch(
-                    write.resource,
-                    write.name,
-                    write.body,
-                    msgspec.Raw,
-                    kind=write.kind,
-                    namespace=write.namespace,
-                    subresource=write.subresource,
-                    timeout_s=_TIMEOUT_S,
-                )
-            case JsonPatch(resource, namespace, name, operations):
-                return await self._client.patch(
-                    resource,
-                    name,
-                    operations,
-                    msgspec.Raw,
-                    kind=PatchType.JSON,
-                    namespace=namespace,
-                    timeout_s=_TIMEOUT_S,
-                )
+            case Patch(body=body, kind=kind, subresource=subresource):
+                return await self._patch(write, body, kind, subresource)
+            case JsonPatch(operations=operations):
+                return await self._patch(write, operations, PatchType.JSON)
+            case ApplyStatus(manager=manager):
+                return await self._patch(write, write.body(), PatchType.APPLY, "status", manager)
             case Delete(resource, namespace, name, uid, propagation, version):
                 await self._client.delete(
                     resource,
@@ -154,6 +163,26 @@ class Writer:
                     timeout_s=_TIMEOUT_S,
                 )
                 return b""
+
+    async def _patch(
+        self,
+        write: Patch | JsonPatch | ApplyStatus,
+        body: object,
+        kind: PatchType,
+        subresource: str = "",
+        apply_as: str = "",
+    ) -> bytes:
+        return await self._client.patch(
+            write.resource,
+            write.name,
+            body,
+            msgspec.Raw,
+            kind=kind,
+            namespace=write.namespace,
+            subresource=subresource,
+            **({"apply_as": apply_as} if apply_as else {}),
+            timeout_s=_TIMEOUT_S,
+        )
 
     async def _paced(self) -> None:
         if self._bucket is None:

@@ -8,6 +8,7 @@ from volcano_py.daemon import announcements
 from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.effects.outcomes import GangOutcome
 from volcano_py.effects.pod_conditions import PodConditionWriter
+from volcano_py.kube.outage import Outage
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.model.decisions import Bind, Evict, RecordEvent, SetPodCondition
 from volcano_py.runtime.clock import Clock
@@ -29,6 +30,7 @@ class BindAnswers:
         metrics: BindMetrics,
         *,
         clock: Clock,
+        outage: Outage,
     ) -> None:
         self._cache = cache
         self._backpressure = backpressure
@@ -36,12 +38,20 @@ class BindAnswers:
         self._events = events
         self._metrics = metrics
         self._clock = clock
-        self._failures = ThrottledLog("binds failed", clock, _EVERY_S)
-        self._unclear = ThrottledLog("outcome of a bind unknown; its pod is read again later", clock, _EVERY_S)
+        self._failures = ThrottledLog("binds failed", clock, _EVERY_S, outage=outage)
+        self._unclear = ThrottledLog(
+            "outcome of a bind unknown; its pod is read again later", clock, _EVERY_S, outage=outage
+        )
 
     def preparing(self, bind: Bind, missing: str) -> None:
         """Say on the pod what it waits for."""
         self._events.record(announcements.preparing(bind, missing))
+
+    def prepared(self, bind: Bind, seconds: float) -> None:
+        """Record how long the preparation took."""
+        place = self._cache.store.task(bind.task.uid)
+        if place is not None:
+            self._metrics.prepared(self._clock.now().timestamp() - place.record.creation, seconds)
 
     def sending(self, bind: Bind) -> None:
         """Note that a request goes out."""
@@ -88,11 +98,13 @@ class BindAnswers:
 class EvictionAnswers:
     """The evictor reports to it; every eviction ends in exactly one of evicted, failed and unknown."""
 
-    def __init__(self, cache: ClusterCache, events: EventRecorder, *, clock: Clock) -> None:
+    def __init__(self, cache: ClusterCache, events: EventRecorder, *, clock: Clock, outage: Outage) -> None:
         self._cache = cache
         self._events = events
-        self._failures = ThrottledLog("evictions failed", clock, _EVERY_S)
-        self._unclear = ThrottledLog("outcome of an eviction unknown; its pod is read again later", clock, _EVERY_S)
+        self._failures = ThrottledLog("evictions failed", clock, _EVERY_S, outage=outage)
+        self._unclear = ThrottledLog(
+            "outcome of an eviction unknown; its pod is read again later", clock, _EVERY_S, outage=outage
+        )
 
     def evicting(self, evict: Evict) -> None:
         """Note that a request goes out."""

@@ -1,8 +1,7 @@
 """Runs the cycle, a plain function, in a thread of its own, and keeps its memory between two calls."""
 
 import asyncio
-import time
-import uuid
+import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -20,14 +19,16 @@ Cycle = Callable[[Snapshot, Policy, CycleClock, int, Memory, Emit], tuple[Memory
 class CycleRunner:
     """Runs cycles one after another in one thread, so that watches and binds go on meanwhile."""
 
-    def __init__(self, policy: Policy, *, seed: int, clock: Clock, cycle: Cycle = run_cycle) -> None:
+    def __init__(
+        self, policy: Policy, *, seed: int, clock: Clock, rng: random.Random, cycle: Cycle = run_cycle
+    ) -> None:
         self.policy = policy
         """What the next cycle runs; a cycle that is under way keeps the policy that it began with."""
         self._seed = seed
         self._clock = clock
         self._cycle = cycle
         # Session ids stay unique over restarts. Objects that are there when the process starts may still be arriving.
-        self._memory = Memory(lineage=uuid.uuid4().hex[:8], seen=0)
+        self._memory = Memory(lineage=f"{rng.getrandbits(32):08x}", seen=0)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="cycle")
 
     @property
@@ -42,7 +43,7 @@ class CycleRunner:
         """
         now = self._clock.now()
         local = now.astimezone().utcoffset() or timedelta()
-        clock = CycleClock(now.timestamp(), time.perf_counter, local.total_seconds())
+        clock = CycleClock(now.timestamp(), self._clock.monotonic, local.total_seconds())
         loop = asyncio.get_running_loop()
         self._memory, report = await loop.run_in_executor(
             self._thread, self._cycle, snapshot, self.policy, clock, self._seed, self._memory, emit

@@ -6,6 +6,8 @@ lead      start the writers, wait for the start barrier, run cycles
 end       start no further cycle, complete the binds and evictions that were decided, write statuses and events
 """
 
+import random
+from collections.abc import Iterable
 from typing import Any, Final
 
 import structlog
@@ -57,6 +59,7 @@ class SchedulerDaemon:
         options: DaemonOptions | None = None,
         *,
         clock: Clock | None = None,
+        rng: random.Random | None = None,
         registry: CollectorRegistry | None = None,
         configuration: Configuration | None = None,
         cycle: Cycle = run_cycle,
@@ -70,6 +73,7 @@ class SchedulerDaemon:
             lease=options.lease,
             connections=options.binder.highest + _OTHER_CONNECTIONS,
             clock=clock,
+            rng=rng,
             registry=registry,
         )
         self.registry, self.client = context.registry, context.client
@@ -78,7 +82,9 @@ class SchedulerDaemon:
         self._watches = _watches(context, options, cache, metrics)
         self._writers = WriterBuilder(context, options, cache, self._watches, metrics).build()
         self.binder, self.evictor = self._writers.binder, self._writers.evictor
-        self.cycles = self._cycle_loop(CycleRunner(policy, seed=options.seed, clock=context.clock, cycle=cycle))
+        self.cycles = self._cycle_loop(
+            CycleRunner(policy, seed=options.seed, clock=context.clock, rng=context.rng, cycle=cycle)
+        )
         self._wait_for_volumes(policy)
         self._loads = self._load_keeper()
         self._barrier = self._start_barrier()
@@ -98,7 +104,7 @@ class SchedulerDaemon:
 
     def _cycle_loop(self, runner: CycleRunner) -> CycleLoop:
         context, options, writers = self._context, self.options, self._writers
-        reporter = CycleReporter(
+        self._reporter = CycleReporter(
             self._metrics, self.cache.store, clock=context.clock, queues_hold=writers.queue_statuses.put
         )
         return CycleLoop(
@@ -106,7 +112,7 @@ class SchedulerDaemon:
             runner,
             Dispatcher(self.cache, writers, self._metrics, clock=context.clock).deliver,
             writers.backpressure,
-            reporter,
+            self._reporter,
             clock=context.clock,
             rng=context.rng,
             period_s=options.period_s,
@@ -170,10 +176,14 @@ class SchedulerDaemon:
             self.options.health_address,
             self.not_ready,
             self.not_healthy,
-            exposition,
+            self._exposition,
             routes=debug.routes(self._shown_conf, lambda: self.cycles.last, self._context.leadership.obstacle),
             remote_routes=self.options.remote_debug,
         )
+
+    def _exposition(self, registry: CollectorRegistry) -> Iterable[bytes]:
+        self._reporter.sweep()
+        return exposition(registry)
 
     def _shown_conf(self) -> dict[str, Any]:
         if self._configuration is not None:
@@ -305,6 +315,7 @@ def _watches(context: ProcessContext, options: DaemonOptions, cache: ClusterCach
         metrics.state,
         metrics.binds,
         clock=context.clock,
+        rng=context.rng,
         options=options.reflectors,
         shards=options.shard is not None,
     )

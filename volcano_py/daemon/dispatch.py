@@ -128,6 +128,7 @@ class Dispatcher:
         now = self._clock.now().timestamp()
         accepted: list[Bind] = []
         placed: dict[JobKey, JobRecord] = {}
+        prepared_together = {bind.job for bind in binds if bind.prepare}  # all pods of a gang wait for its claims
         for answer in self._cache.binds.assume(binds, decided_at):
             bind = answer.bind
             if isinstance(answer, Refused):
@@ -140,7 +141,10 @@ class Dispatcher:
             self._writers.nominations.discard(bind.task)
             place, job = self._cache.store.task(bind.task.uid), self._cache.store.job(bind.job)
             if place is not None and job is not None:
-                self._metrics.binds.assumed(now - place.record.creation, now - job.creation)
+                age = now - place.record.creation
+                self._metrics.binds.assumed(age, now - job.creation)
+                if bind.job not in prepared_together:
+                    self._metrics.binds.prepared(age, 0.0)
                 placed[job.key] = job
         self._writers.preparer.submit(accepted)
         for key, job in placed.items():

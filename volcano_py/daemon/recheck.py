@@ -61,7 +61,7 @@ async def recheck_overdue(
         _Kind(cache.binds, lambda task: binds.holds(task.uid)),
         _Kind(cache.evictions, evictor.holds),
     )
-    throttled_log = ThrottledLog("what is overdue could not be checked", clock, _LOG_EVERY_S)
+    throttled_log = ThrottledLog("what is overdue could not be checked", clock, _LOG_EVERY_S, outage=client.outage)
     while True:
         await clock.sleep(every_s)
         cache.nominations.end_expired()
@@ -86,7 +86,7 @@ async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, thrott
             pod = None
         except errors.ApiError as error:
             what = kind.assumed.what
-            throttled_log.log(what, what=what, task=str(task), node=entry.node, problem=str(error))
+            throttled_log.log(what, why=error, what=what, task=str(task), node=entry.node, problem=str(error))
             unanswered = unanswered + 1 if isinstance(error, _NO_ANSWER) else 0
             continue  # the ledger will report it again
         unanswered = 0

@@ -127,10 +127,13 @@ class CycleReporter:
 
     def _show_jobs(self, report: CycleReport) -> None:
         self._metrics.jobs.shares(report.job_shares)
-        now = self._clock.monotonic()
-        if now - self._swept_at >= _SWEEP_S:
-            self._swept_at = now
-            self._metrics.jobs.keep(lambda name: self._store.job(JobKey(*name)) is not None)
+        if self._clock.monotonic() - self._swept_at >= _SWEEP_S:
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Remove the series of jobs that are gone; whoever asks for metrics may do so when no cycle runs any more."""
+        self._swept_at = self._clock.monotonic()
+        self._metrics.jobs.keep(lambda name: self._store.job(JobKey(*name)) is not None)
 
     def _measure(self, report: CycleReport, timing: Timing) -> None:
         cycles = self._metrics.cycles
@@ -144,6 +147,8 @@ class CycleReporter:
             cycles.stage(name, seconds)
             if name not in _STAGES_OF_OURS:
                 cycles.action(name, seconds)
+        for finding_s, scoring_s in report.rankings:
+            self._metrics.binds.ranked(finding_s, scoring_s)
         for (plugin, hook), seconds in report.plugin_seconds.items():
             if hook in _HOOKS:
                 cycles.plugin(plugin, _HOOKS[hook], seconds)

@@ -1,5 +1,6 @@
 """Opens the watches that feed the cache, and measures how long events take to arrive there."""
 
+import random
 from typing import Any, Final, Generic
 
 from volcano_py.api.core import Pod
@@ -98,11 +99,12 @@ class Watches:
         binds: BindMetrics,
         *,
         clock: Clock,
+        rng: random.Random,
         options: ReflectorOptions,
         shards: bool = False,
     ) -> None:
         """``shards`` says whether nodes are divided among schedulers, so that NodeShards are watched."""
-        self.informers = Informers(client, options=options, clock=clock)
+        self.informers = Informers(client, options=options, clock=clock, rng=rng)
         self._cache = cache
         self._metrics = metrics
         self._binds = binds

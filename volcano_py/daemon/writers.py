@@ -116,10 +116,16 @@ class WriterBuilder:
         events = self._events(backpressure)
         conditions = self._conditions(backpressure, events)
         answers = BindAnswers(
-            self.cache, backpressure, conditions, events, self.metrics.binds, clock=self.context.clock
+            self.cache,
+            backpressure,
+            conditions,
+            events,
+            self.metrics.binds,
+            clock=self.context.clock,
+            outage=self.context.client.outage,
         )
         binder = self._binder(answers)
-        return Writers(
+        writers = Writers(
             backpressure=backpressure,
             preparer=self._preparer(binder, answers, backpressure),
             binder=binder,
@@ -132,6 +138,9 @@ class WriterBuilder:
             queue_statuses=self._queue_statuses(),
             shard_status=self._shard_status(),
         )
+        for writer in (writers.conditions, writers.groups, writers.nominations, writers.gates, writers.queue_statuses):
+            writer.on_lost(self.cache.write_lost)
+        return writers
 
     def _events(self, backpressure: BindBackpressure) -> EventRecorder:
         return EventRecorder(
@@ -200,7 +209,7 @@ class WriterBuilder:
     def _evictor(self, events: EventRecorder) -> Evictor:
         return Evictor(
             self.context.client,
-            EvictionAnswers(self.cache, events, clock=self.context.clock),
+            EvictionAnswers(self.cache, events, clock=self.context.clock, outage=self.context.client.outage),
             self.metrics.evictions,
             scheduler_name=self.options.scheduler_name,
             clock=self.context.clock,

@@ -102,7 +102,9 @@ class Evictor:
         self._clock = clock
         self._options = options = options or EvictorOptions()
         self._orders: dict[TaskRef, _Order] = {}
-        self._throttled_log = ThrottledLog("reason of an eviction could not be written on its pod", clock)
+        self._throttled_log = ThrottledLog(
+            "reason of an eviction could not be written on its pod", clock, outage=client.outage
+        )
         self._queue: WorkQueue[TaskRef] = WorkQueue(
             "eviction",
             self._carry_out,
@@ -118,6 +120,7 @@ class Evictor:
             rng=rng,
             on_given_up=self._given_up,
             observe=lambda _, what: metrics.retried() if what == "retried" else None,
+            outage=client.outage,
         )
         metrics.watch_backlog(lambda: self.backlog)
 
@@ -187,7 +190,7 @@ class Evictor:
             raise
         except errors.ApiError as error:
             if not isinstance(error, errors.NotFound | errors.Conflict):
-                self._throttled_log.log(task=str(task), error=str(error))
+                self._throttled_log.log(why=error, task=str(task), error=str(error))
         order.explained = True
 
     def _reason(self, evict: Evict) -> dict[str, Any]:

@@ -47,13 +47,17 @@ class NominationWriter:
         self._waits = waits
         self._on_refused = on_refused
         self._write_queue: WriteQueue[TaskRef, str] = WriteQueue(
-            NAME, self._write, options, metrics, clock=clock, rng=rng
+            NAME, self._write, options, metrics, clock=clock, rng=rng, outage=client.outage
         )
 
     @property
     def backlog(self) -> int:
         """How many pods wait for a write."""
         return self._write_queue.backlog
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` for each value that will not be written."""
+        self._write_queue.on_lost(callback)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing."""
@@ -90,7 +94,9 @@ class NominationWriter:
                 subresource="status",
                 timeout_s=_TIMEOUT_S,
             )
-        except (errors.NotFound, errors.Conflict, errors.Invalid):
+        except (errors.NotFound, errors.Conflict, errors.Invalid) as error:
             self._on_refused(task)
-            return "obsolete"  # gone, or replaced by a pod with another uid
+            if isinstance(error, errors.Conflict) or errors.is_of_another(error):
+                return "obsolete"  # replaced by a pod with another uid
+            raise  # so that it backs off
         return "written"

@@ -24,6 +24,10 @@ class BindOutcomes(Protocol):
         """The preparation of a bind takes long; ``missing`` says what it waits for."""
         ...
 
+    def prepared(self, bind: Bind, seconds: float) -> None:
+        """A bind that had to be prepared may be sent now, these seconds after it was decided."""
+        ...
+
     def sending(self, bind: Bind) -> None:
         """A request is about to go out, the first or another."""
         ...

@@ -59,13 +59,17 @@ class PodConditionWriter:
         self._on_written = on_written
         self._dedup: WriteDedup[str, None] = WriteDedup(version_of)
         self._write_queue: WriteQueue[TaskRef, SetPodCondition] = WriteQueue(
-            NAME, self._write, options, metrics, clock=clock, rng=rng, hold=hold
+            NAME, self._write, options, metrics, clock=clock, rng=rng, hold=hold, outage=client.outage
         )
 
     @property
     def backlog(self) -> int:
         """How many pods wait for a write."""
         return self._write_queue.backlog
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` for each value that will not be written."""
+        self._write_queue.on_lost(callback)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing."""
@@ -103,8 +107,10 @@ class PodConditionWriter:
                 subresource="status",
                 timeout_s=_TIMEOUT_S,
             )
-        except (errors.NotFound, errors.Invalid):
-            return "obsolete"
+        except errors.Invalid as error:
+            if errors.is_of_another(error):
+                return "obsolete"
+            raise
         self._dedup.remember(task.uid, content, None, shown, written.metadata.resource_version)
         self._on_written(condition)
         return "written"

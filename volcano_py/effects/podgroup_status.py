@@ -83,13 +83,17 @@ class PodGroupStatusWriter:
         self._overdue_s = -(options.each_s or 0.0)  # with this delay, `hold` does not delay a write
         self._dedup: WriteDedup[JobKey, _PodGroup] = WriteDedup(version_of)
         self._write_queue: WriteQueue[JobKey, SetPodGroupStatus] = WriteQueue(
-            NAME, self._write, options, metrics, clock=clock, rng=rng, hold=hold
+            NAME, self._write, options, metrics, clock=clock, rng=rng, hold=hold, outage=client.outage
         )
 
     @property
     def backlog(self) -> int:
         """How many PodGroups wait for a write."""
         return self._write_queue.backlog
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` for each value that will not be written."""
+        self._write_queue.on_lost(callback)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing."""
@@ -114,7 +118,7 @@ class PodGroupStatusWriter:
         for _ in range(_READS):
             if found is None:
                 found = await self._read(key)
-            if found is None or found.metadata.uid != wanted.uid:
+            if found.metadata.uid != wanted.uid:
                 return "obsolete"  # deleted, or another of the same name
             patch = status_patch(found.status, wanted, self._clock.now())
             if not patch:
@@ -125,8 +129,6 @@ class PodGroupStatusWriter:
                 written = await self._client.patch(
                     PODGROUPS, key.name, body, _PodGroup, namespace=key.namespace, timeout_s=_TIMEOUT_S
                 )
-            except errors.NotFound:
-                return "obsolete"
             except errors.Conflict as error:
                 conflict, found = error, None
                 continue
@@ -144,11 +146,8 @@ class PodGroupStatusWriter:
         uid, version, phase, running, succeeded, failed = shown
         return _PodGroup(_Metadata(uid, version), _Status(phase, running, succeeded, failed))
 
-    async def _read(self, key: JobKey) -> _PodGroup | None:
-        try:
-            return await self._client.get(PODGROUPS, key.name, _PodGroup, namespace=key.namespace, timeout_s=_TIMEOUT_S)
-        except errors.NotFound:
-            return None
+    async def _read(self, key: JobKey) -> _PodGroup:
+        return await self._client.get(PODGROUPS, key.name, _PodGroup, namespace=key.namespace, timeout_s=_TIMEOUT_S)
 
 
 def status_patch(found: _Status, wanted: SetPodGroupStatus, now: datetime) -> dict[str, Any]:

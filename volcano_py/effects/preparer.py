@@ -93,6 +93,7 @@ class Preparer:
         self._backpressure = backpressure
         self._metrics = metrics
         self._clock = clock
+        self._outage = outage = promising.outage
         self._objection = objection
         self._options = options = options or PreparerOptions()
         self.wait_s = options.wait_s
@@ -115,9 +116,10 @@ class Preparer:
             rng=rng,
             on_given_up=self._given_up,
             observe=lambda _, what: metrics.step("all", what) if what == "retried" else None,
+            outage=outage,
         )
         self._undos: WorkQueue[str | PrepareStep] = WorkQueue(
-            "undo", self._undo, pace, clock=clock, rng=rng, on_given_up=self._not_undone
+            "undo", self._undo, pace, clock=clock, rng=rng, on_given_up=self._not_undone, outage=outage
         )
         metrics.watch(lambda: len(self._orders), lambda: self._steps.backlog, lambda: self._undos.backlog)
 
@@ -404,12 +406,9 @@ class Preparer:
         left = order.to_undo if order is not None else [key] if not isinstance(key, str) else []
         for step in left:
             self._metrics.undone("given_up")
-            log.warning(
-                "promise not undone; it is found again by reading",
-                step=_kind(step),
-                claim=claim_of(step),
-                error=str(error),
-            )
+            event = "promise not undone; it is found again by reading"
+            if not self._outage.withholds(event, error):
+                log.warning(event, step=_kind(step), claim=claim_of(step), error=str(error))
         if order is not None:
             self._end_undo(order)
 
@@ -451,6 +450,8 @@ class Preparer:
         for bind in gang.binds:
             del self._orders[bind.task.uid]
             self._metrics.ended(result, seconds)
+            if result == "prepared":
+                self._outcomes.prepared(bind, seconds)
         if not self._orders:
             self._quiet.set()
 

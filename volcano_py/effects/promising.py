@@ -30,6 +30,7 @@ from volcano_py.effects.storage import (
 )
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.resource import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from volcano_py.model.decisions import BindClaim, PrepareStep, ProvisionClaim
 
@@ -92,6 +93,11 @@ class Promising:
     ) -> Promised | NotPromised:
         """Refuse only what the API server confirms: the watch may be late."""
         return await self.promise(step, sending, shown=False) if shown else NotPromised(why)
+
+    @property
+    def outage(self) -> Outage:
+        """Withholds what only follows from an outage of the API server."""
+        return self._client.outage
 
     # Back again
 

@@ -46,13 +46,17 @@ class GateLifter:
         self._client = client
         self._waits = waits
         self._write_queue: WriteQueue[TaskRef, None] = WriteQueue(
-            NAME, self._write, options, metrics, clock=clock, rng=rng
+            NAME, self._write, options, metrics, clock=clock, rng=rng, outage=client.outage
         )
 
     @property
     def backlog(self) -> int:
         """How many pods wait for a write."""
         return self._write_queue.backlog
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` for each value that will not be written."""
+        self._write_queue.on_lost(callback)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing."""
@@ -79,8 +83,10 @@ class GateLifter:
                 namespace=task.namespace,
                 timeout_s=_TIMEOUT_S,
             )
-        except (errors.NotFound, errors.Invalid):
-            return "obsolete"  # a conflict is tried again; if the pod was replaced, it soon ceases to wait
+        except errors.Invalid as error:
+            if errors.is_of_another(error):
+                return "obsolete"  # it soon ceases to wait
+            raise
         return "written"
 
 

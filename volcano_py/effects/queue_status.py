@@ -7,7 +7,6 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.resource import QUEUES
 from volcano_py.metrics.effects import WriteQueueMetrics
@@ -49,8 +48,12 @@ class QueueStatusWriter:
         self._shown = shown
         self._written: dict[str, Amounts] = {}  # what the watch has not shown yet
         self._write_queue: WriteQueue[str, Amounts] = WriteQueue(
-            NAME, self._write, options, metrics, clock=clock, rng=rng
+            NAME, self._write, options, metrics, clock=clock, rng=rng, outage=client.outage
         )
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` for each value that will not be written."""
+        self._write_queue.on_lost(callback)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing."""
@@ -82,10 +85,7 @@ class QueueStatusWriter:
         now = {
             resource: quantity_text(resource, int(allocated.get(resource, 0))) for resource in (*_ALWAYS, *allocated)
         }
-        try:
-            body = {"status": {"allocated": {**gone, **now}}}
-            await self._client.patch(QUEUES, name, body, _Queue, subresource="status", timeout_s=_TIMEOUT_S)
-        except errors.NotFound:
-            return "obsolete"
+        body = {"status": {"allocated": {**gone, **now}}}
+        await self._client.patch(QUEUES, name, body, _Queue, subresource="status", timeout_s=_TIMEOUT_S)
         self._written[name] = allocated
         return "written"

@@ -54,7 +54,9 @@ class ShardStatusWriter:
         self._own = own
         self._shard = shard
         self._missed = False
-        self._write_queue: WriteQueue[str, None] = WriteQueue(NAME, self._write, options, metrics, clock=clock, rng=rng)
+        self._write_queue: WriteQueue[str, None] = WriteQueue(
+            NAME, self._write, options, metrics, clock=clock, rng=rng, outage=client.outage
+        )
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing, and write the status now if it is outdated."""

@@ -10,8 +10,10 @@ import msgspec
 from volcano_py.kube import errors
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.decoding import Page, PageDecoder, decoder_for
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.resource import Resource
 from volcano_py.kube.transport import Call, RequestObserver, Stream, Transport
+from volcano_py.runtime.clock import RealClock
 
 T = TypeVar("T")
 
@@ -46,6 +48,8 @@ class PatchType(Enum):
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
     JSON = "application/json-patch+json"
+    APPLY = "application/apply-patch+yaml"
+    """Server-side apply. JSON is YAML."""
 
 
 class ApiClient:
@@ -65,15 +69,22 @@ class ApiClient:
         compress: bool = False,
         observer: RequestObserver | None = None,
         obstacle: Callable[[], str] | None = None,
+        outage: Outage | None = None,
     ) -> None:
-        """Prepare a client; ``obstacle`` says why writes must not be sent at present, "" if they may."""
+        """Prepare a client; ``obstacle`` says why writes must not be sent at present, "" if they may.
+
+        Clients of one process share an ``outage``, which logs their failures together.
+        """
         self._timeout_s = timeout_s
+        self.outage = outage or Outage(credentials.server, RealClock())
+        """Withholds what only follows from an outage of the API server."""
+        self._observer = observer
         self._transport = Transport(
             credentials,
             connections=connections,
             user_agent=user_agent,
             compress=compress,
-            observer=observer,
+            observer=self._observe,
             obstacle=obstacle,
         )
 
@@ -159,10 +170,16 @@ class ApiClient:
         kind: PatchType = PatchType.MERGE,
         namespace: str = "",
         subresource: str = "",
+        apply_as: str = "",
         timeout_s: float | None = None,
     ) -> T:
-        """Change parts of an object and return the result."""
+        """Change parts of an object and return the result.
+
+        ``apply_as`` is the field manager of an apply, which takes fields from other managers.
+        """
         path = resource.item(name, namespace, subresource)
+        if apply_as:
+            path += f"?fieldManager={apply_as}&force=true"
         return await self._typed(Call("PATCH", "patch", path, _encode(body), kind.value), into, timeout_s)
 
     async def delete(
@@ -235,6 +252,11 @@ class ApiClient:
         query = {**query, "watch": "1", "timeoutSeconds": str(int(lasts_s))}
         call = Call("GET", "watch", resource.collection(namespace), query=query)
         return self._transport.stream(call, open_s=open_s or self._timeout_s, lasts_s=lasts_s, stall_s=stall_s)
+
+    def _observe(self, verb: str, resource: str, status: int, seconds: float) -> None:
+        self.outage.heard(status)
+        if self._observer is not None:
+            self._observer(verb, resource, status, seconds)
 
     async def _send(self, call: Call, timeout_s: float | None) -> bytes:
         return await self._transport.send(call, timeout_s or self._timeout_s)

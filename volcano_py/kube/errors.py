@@ -163,6 +163,12 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
     )
 
 
+def is_of_another(error: ApiError) -> bool:
+    """Say whether a patch with a uid was refused because the object of that name has another uid now."""
+    causes = error.details.causes if isinstance(error, Invalid) and error.details is not None else []
+    return any(cause.field == "metadata.uid" for cause in causes)
+
+
 def from_transport(verb: str, path: str, error: Exception, timeout_s: float, server: str) -> ApiError:
     """Return the error of a request that got no answer; the caller chains the original exception."""
     if isinstance(error, RequestFailed):

@@ -6,8 +6,8 @@ from typing import Any
 
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import EventHandler, Quarantined, T
-from volcano_py.kube.outage import Outage
 from volcano_py.kube.reflector import Reflector, ReflectorOptions, ReflectorStatus
+from volcano_py.kube.refusals import Refusals
 from volcano_py.kube.resource import Resource
 from volcano_py.runtime.clock import Clock, RealClock
 from volcano_py.runtime.supervisor import Supervisor
@@ -32,8 +32,9 @@ class Informers:
         self._options = options
         self._clock = clock
         self._rng = rng
-        self.outage = Outage(client.server, clock or RealClock())
+        self.outage = client.outage
         """The outage that all reflectors report together while the API server does not answer."""
+        self._refusals = Refusals(clock or RealClock())
         self._reflectors: dict[str, Reflector[Any]] = {}
 
     def add(
@@ -67,12 +68,15 @@ class Informers:
             clock=self._clock,
             rng=self._rng,
             outage=self.outage,
+            refusals=self._refusals,
+            name=name,
         )
         self._reflectors[name] = reflector
         return reflector
 
     def start(self, supervisor: Supervisor) -> None:
         """Run every reflector as a task of its own."""
+        self._refusals.collecting = True
         for name, reflector in self._reflectors.items():
             supervisor.start(f"informer {name}", reflector.run())
 
@@ -94,18 +98,17 @@ class Informers:
             reflector.reconnect()
 
     async def synced(self, timeout_s: float) -> None:
-        """Wait until every first list was delivered to its handler; raise SyncTimeout with the reasons if not."""
+        """Wait until every first list was delivered to its handler; raise SyncTimeout if not."""
         try:
             async with asyncio.timeout(timeout_s):
                 for reflector in self._reflectors.values():
                     await reflector.synced()
         except TimeoutError as error:
-            reasons = [
-                f"{name} ({status.last_error or 'the list has not ended'})"
-                for name, status in self.status().items()
-                if not status.synced
-            ]
-            raise SyncTimeout(f"not listed within {timeout_s:g} s: {'; '.join(reasons)}") from error
+            missing = {name: status.last_error for name, status in self.status().items() if not status.synced}
+            why = next((problem for problem in missing.values() if problem), "the list has not ended")
+            raise SyncTimeout(f"not listed within {timeout_s:g} s: {', '.join(missing)}; {why}") from error
+        finally:
+            self._refusals.collected()
 
     def status(self) -> dict[str, ReflectorStatus]:
         """Return the state of each reflector, by name."""

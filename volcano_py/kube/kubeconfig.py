@@ -182,5 +182,5 @@ class Kubeconfig:
             return f"kubeconfig {path} does not have {wanted}; `kubectl config get-contexts` lists those it has"
         if "current-context" in str(error):
             return f"kubeconfig {path} has no current-context; `kubectl config use-context NAME` sets it"
-        what = error or type(error).__name__
+        what = " ".join(str(error).split()) or type(error).__name__  # YAML errors have several lines
         return f"kubeconfig {path} cannot be used: {what}; check its clusters, users and contexts"

@@ -34,9 +34,9 @@ log = structlog.get_logger()
 _REPEAT_S: Final = 60.0  # after which a lasting problem is logged again
 
 
-def new_identity() -> str:
+def new_identity(rng: random.Random) -> str:
     """Return a unique name for this process: the host's name and a random UUID."""
-    return f"{socket.gethostname()}_{uuid.uuid4()}"
+    return f"{socket.gethostname()}_{uuid.UUID(int=rng.getrandbits(128), version=4)}"
 
 
 class _Outcome(Enum):
@@ -65,7 +65,7 @@ class LeaderElector:
         self._clock = clock
         self._rng = rng
         self._on_leader = on_leader
-        self.identity = identity or new_identity()
+        self.identity = identity or new_identity(rng)
         self.problem = ""
         """Why the last attempt to read or write the lease failed, "" if it succeeded."""
         self._lease: dict[str, Any] | None = None  # as it was read or written last
@@ -279,8 +279,10 @@ class LeaderElector:
             return
         text = _with_remedy(error, self._options)
         now = self._clock.monotonic()
-        if text != self.problem or now - self._logged_at >= _REPEAT_S:
-            log.warning("the lease cannot be read or written; trying again", lease=str(self._options), problem=text)
+        event = "the lease cannot be read or written; trying again"
+        due = text != self.problem or now - self._logged_at >= _REPEAT_S
+        if due and not self._client.outage.withholds(event, error):
+            log.warning(event, lease=str(self._options), problem=text)
             self._logged_at = now
         self.problem = text
 

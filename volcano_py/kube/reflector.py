@@ -27,6 +27,7 @@ from volcano_py.kube.decoding import Bookmark, LineDecoder, MalformedLine, Page,
 from volcano_py.kube.delivery import Delivery, EventHandler, T
 from volcano_py.kube.lines import LineSplitter
 from volcano_py.kube.outage import Outage
+from volcano_py.kube.refusals import Refusals
 from volcano_py.kube.resource import Resource
 from volcano_py.runtime.clock import Clock, RealClock
 
@@ -36,6 +37,7 @@ _MAX_BATCH = 256  # events decoded before the event loop may run other tasks: ab
 _LIVELY_S = 5.0  # a watch that stayed open this long worked, even without events
 _LIST_RESTARTS = 2  # paged lists that may expire half-way before the list is requested in one piece
 _MAX_SILENCES = 2  # watches in a row without even a bookmark: this server may be older than our version
+_OFTEN = 3  # failures in a row after which a busy server is worth a warning
 _UNCONFIRMED = 3  # 404 in a row that count as "not served" without discovery, before anything has been listed
 _LOST_POSITION = frozenset({400, 404, 405, 410, 422})  # answers to a watch after which a new list is needed
 _DISCOVERY_S = 10.0
@@ -106,12 +108,15 @@ class Reflector(Generic[T]):
         clock: Clock | None = None,
         rng: random.Random | None = None,
         outage: Outage | None = None,
+        refusals: Refusals | None = None,
+        name: str = "",
     ) -> None:
         """Prepare to follow a resource.
 
         An ``optional`` resource counts as empty if the server does not serve it, a ``dispensable`` one also if it may
         not be read. Objects that were read once are kept while reading is forbidden, and until discovery confirms that
-        the resource is gone. Reflectors that share an ``outage`` report it once.
+        the resource is gone. Reflectors that share ``outage`` and ``refusals`` log them together; a ``name`` tells
+        those of one resource apart.
         """
         self._client = client
         self._resource = resource
@@ -133,7 +138,9 @@ class Reflector(Generic[T]):
         self._watched = False  # whether a watch was ever open
         self._gone_before = False  # since the last progress
         self._silences = 0  # watches in a row that stalled without bringing anything
-        self._outage = outage or Outage(client.server, self._clock)
+        self._name = name or resource.label
+        self._outage = outage or client.outage
+        self._refusals = refusals or Refusals(self._clock)
         self._attempt: asyncio.Timeout | None = None  # ended by relist and reconnect
         self._relist_asked = False
         self._relisting = False  # whether the list that relist asked for is under way
@@ -208,14 +215,18 @@ class Reflector(Generic[T]):
             # This usually ends a long silence; a pause follows only if it happens twice without progress.
             pause_s = self._backoff.next() if self._gone_before else None
             self._gone_before = True
-            self._outage.answered(self._resource.label)
-            log.info("watch position expired, listing again", resource=self._resource.label, error=str(error))
+            self._answered()
+            log.debug("watch position expired, listing again", resource=self._resource.label, error=str(error))
             return pause_s
         except errors.ApiError as error:
             return await self._after(error)
         finally:
             self._status.watching = False
             self._relisting = False
+
+    def _answered(self) -> None:
+        self._outage.answered(self._name)
+        self._refusals.answered(self._resource.label)
 
     async def _list_and_watch(self) -> None:
         if not self._version and not self._watch_list:
@@ -299,7 +310,7 @@ class Reflector(Generic[T]):
             self._status.watching = True
             self._status.reconnects += self._watched
             self._watched = True
-            self._outage.answered(self._resource.label)
+            self._answered()
             lines = LineSplitter()
             try:
                 while data := await stream.read():
@@ -357,7 +368,7 @@ class Reflector(Generic[T]):
     async def _after(self, error: errors.ApiError) -> float | None:
         """Handle a failed request and return how long to wait (None: not at all)."""
         if not self._version and error.status in self._done_without and await self._counts_as_absent(error):
-            self._outage.answered(self._resource.label)
+            self._answered()
             return self._absent(error)
         if not self._version and error.verb == "watch" and error.status in _NO_WATCH_LIST:
             log.info("server cannot send initial events, listing instead", resource=self._resource.label)
@@ -375,12 +386,19 @@ class Reflector(Generic[T]):
     def _failed(self, event: str, error: Exception, at_least_s: float | None = None) -> float:
         self._status.last_error = str(error)
         pause_s = self._backoff.next(at_least_s)
-        reported = False
+        quiet = False
         if isinstance(error, errors.ApiError) and not _server_is_older(error):
-            reported = self._outage.failed(self._resource.label, error)
-        write = log.debug if reported else log.warning
+            label = self._resource.label
+            quiet = (
+                self._outage.failed(self._name, error) or self._refusals.failed(label, error) or self._may_pass(error)
+            )
+        write = log.debug if quiet else log.warning
         write(event, resource=self._resource.label, error=str(error), retry_in_s=round(pause_s, 2))
         return pause_s
+
+    def _may_pass(self, error: errors.ApiError) -> bool:
+        """Say whether a server that is busy, such as with a new definition, is likely to answer soon."""
+        return (error.status == 429 or error.status >= 500) and self._backoff.failures < _OFTEN
 
     async def _counts_as_absent(self, error: errors.ApiError) -> bool:
         """Say whether an answer means that the resource counts as empty.
@@ -401,11 +419,7 @@ class Reflector(Generic[T]):
     def _absent(self, error: errors.ApiError) -> float:
         """Treat a resource that cannot be read as empty; return how long to wait before the next attempt."""
         if not self._status.absent:
-            served, forbidden = (
-                "resource is not served, going on without it",
-                "reading the resource is forbidden, going on without it",
-            )
-            log.warning(forbidden if error.status == 403 else served, resource=self._resource.label, error=str(error))
+            self._refusals.left_out(self._resource.label, error)
         self._delivery.begin_list()
         self._delivery.end_list(self._clock.monotonic())
         self._status.absent = True

@@ -123,6 +123,7 @@ REPLICATION_CONTROLLERS: Final = Resource("", "v1", "replicationcontrollers", "R
 
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
+DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
 DAEMON_SETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet")
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 
@@ -163,6 +164,21 @@ CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
 
+VALIDATING_POLICIES: Final = Resource(
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False
+)
+MUTATING_POLICIES: Final = Resource(
+    "admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies", "MutatingAdmissionPolicy", namespaced=False
+)
+
+# rbac.authorization.k8s.io
+
+CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+CLUSTER_ROLE_BINDINGS: Final = Resource(
+    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
+)
+ROLE_BINDINGS: Final = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+
 # batch.volcano.sh, bus.volcano.sh, flow.volcano.sh, scheduling.volcano.sh and shard.volcano.sh
 
 VCJOBS: Final = Resource(keys.BATCH_GROUP, keys.BATCH_VERSION, "jobs", "Job")
@@ -175,3 +191,10 @@ PODGROUPS: Final = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "pod
 QUEUES: Final = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "queues", "Queue", namespaced=False)
 NODE_SHARDS: Final = Resource(keys.SHARD_GROUP, keys.SHARD_VERSION, "nodeshards", "NodeShard", namespaced=False)
 HYPER_NODES: Final = Resource(keys.TOPOLOGY_GROUP, keys.TOPOLOGY_VERSION, "hypernodes", "HyperNode", namespaced=False)
+
+# Kinds of Volcano that nothing here acts on; `volcano-py migrate check` looks whether there are any.
+
+NUMATOPOLOGIES: Final = Resource("nodeinfo.volcano.sh", "v1alpha1", "numatopologies", "Numatopology", namespaced=False)
+COLOCATION_CONFIGURATIONS: Final = Resource(
+    "config.volcano.sh", "v1alpha1", "colocationconfigurations", "ColocationConfiguration"
+)

@@ -92,6 +92,13 @@ class RetryQueue(Generic[K]):
         return len(self._planned) + sum(key not in self._planned for key in self._working)
 
     @property
+    def overdue(self) -> int:
+        """The number of keys that are due, back off after a failure, or have their turn; others are for later."""
+        now = self._clock.monotonic()
+        waiting = ((key, item[0]) for key, item in self._planned.items() if key not in self._working)
+        return len(self._working) + sum(due <= now or key in self._failures for key, due in waiting)
+
+    @property
     def due(self) -> Sequence[tuple[float, int, K]]:
         """The heap of turns, void items included."""
         return self._due

@@ -14,12 +14,13 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import structlog
 
 from volcano_py.kube import errors
 from volcano_py.kube.backoff import CAP_S, FIRST_S
+from volcano_py.kube.outage import Outage, is_unanswered
 from volcano_py.kube.retry_queue import RetryQueue
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
@@ -27,6 +28,9 @@ from volcano_py.runtime.supervisor import Supervisor
 log = structlog.get_logger()
 
 K = TypeVar("K", bound=Hashable)
+
+_AGAIN: Final = "trying again"
+_GIVEN_UP: Final = "given up after repeated errors; the next attempt follows a change of the object or a refill"
 
 Observer = Callable[[str, str], None]
 """Called with the queue's name and the result of a turn: done, retried, given_up; refused if a name did not fit."""
@@ -62,7 +66,12 @@ class WorkQueue(Generic[K]):
         refill: Callable[[], Iterable[K]] = tuple,
         on_given_up: Callable[[K, errors.ApiError], None] = lambda _, __: None,
         observe: Observer = lambda _, __: None,
+        outage: Outage | None = None,
+        describe: Callable[[K], str] = str,
     ) -> None:
+        """Prepare; ``describe`` names the object of a key in the log, and lines that follow from an ``outage`` are not
+        logged.
+        """
         self.name = name
         self._reconcile = reconcile
         self._options = options or WorkQueueOptions()
@@ -70,6 +79,8 @@ class WorkQueue(Generic[K]):
         self._refill = refill
         self._on_given_up = on_given_up
         self._observe = observe
+        self._outage = outage
+        self._describe = describe
         self._queue: RetryQueue[K] = RetryQueue(
             attempts=self._options.attempts,
             clock=clock,
@@ -83,6 +94,11 @@ class WorkQueue(Generic[K]):
     def backlog(self) -> int:
         """The number of names that wait for a worker or their next attempt, or are being worked on."""
         return self._queue.backlog
+
+    @property
+    def overdue(self) -> int:
+        """The same without names that were added for later: they do not count before their time."""
+        return self._queue.overdue
 
     def start(self, supervisor: Supervisor) -> None:
         """Start the workers."""
@@ -139,19 +155,25 @@ class WorkQueue(Generic[K]):
         pause_s = self._queue.failed(key, error.retry_after_s)
         if pause_s is None:
             self._observe(self.name, "given_up")
-            log.warning(
-                "given up after repeated errors; the next attempt follows a change of the object or a refill",
-                queue=self.name,
-                object=str(key),
-                attempts=self._options.attempts,
-                again_within_s=self._options.refill_every_s,
-                error=str(error),
-            )
+            if not self._withheld(_GIVEN_UP, error):
+                log.warning(
+                    _GIVEN_UP,
+                    queue=self.name,
+                    object=self._describe(key),
+                    attempts=self._options.attempts,
+                    again_within_s=self._options.refill_every_s,
+                    error=str(error),
+                )
             self._on_given_up(key, error)
             return
         self._observe(self.name, "retried")
-        level = log.debug if isinstance(error, errors.Conflict) else log.info
-        level("trying again", queue=self.name, object=str(key), error=str(error), pause_s=round(pause_s, 2))
+        # A connection that breaks once is no news, and an outage has a line of its own.
+        quiet = isinstance(error, errors.Conflict) or self._withheld(_AGAIN, error) or is_unanswered(error)
+        level = log.debug if quiet else log.info
+        level(_AGAIN, queue=self.name, object=self._describe(key), error=str(error), pause_s=round(pause_s, 2))
+
+    def _withheld(self, event: str, error: errors.ApiError) -> bool:
+        return self._outage is not None and self._outage.withholds(event, error)
 
     def _make_up_for_overflow(self) -> None:
         """Refill the queue after an overflow, once half of it is free."""

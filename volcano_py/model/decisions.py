@@ -100,6 +100,10 @@ class RecordEvent(msgspec.Struct, frozen=True, gc=False):
     reason: str
     message: str
 
+    def __str__(self) -> str:
+        """Name it in the log."""
+        return f"event {self.reason} of {self.kind} {self.namespace}/{self.name}"
+
 
 Decision = Bind | Evict | Nominate | LiftGate | SetPodGroupStatus | SetPodCondition | RecordEvent
 Emit = Callable[[tuple[Decision, ...]], None]

@@ -8,9 +8,10 @@ from prometheus_client import CollectorRegistry
 from volcano_py.kube.client import DEFAULT_CONNECTIONS, ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.lease import LeaseOptions
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.transport import RequestObserver
-from volcano_py.metrics.effects import RequestMetrics
 from volcano_py.metrics.leader import LeaderMetrics
+from volcano_py.metrics.requests import RequestMetrics
 from volcano_py.process.leadership import Leadership
 from volcano_py.runtime.clock import Clock, RealClock
 
@@ -37,11 +38,13 @@ class ProcessContext:
         lease: LeaseOptions | None = None,
         connections: int = DEFAULT_CONNECTIONS,
         clock: Clock | None = None,
+        rng: random.Random | None = None,
         registry: CollectorRegistry | None = None,
     ) -> "ProcessContext":
         """Build the context of a process; without a ``lease`` it may always act. Nothing is opened yet."""
-        clock, rng, registry = clock or RealClock(), random.Random(), registry or CollectorRegistry()
+        clock, rng, registry = clock or RealClock(), rng or random.Random(), registry or CollectorRegistry()
         observer = RequestMetrics(registry).observe
+        outage = Outage(credentials.server, clock)
         leadership = Leadership(
             credentials,
             lease,
@@ -50,6 +53,7 @@ class ProcessContext:
             rng=rng,
             user_agent=user_agent,
             observer=observer,
+            outage=outage,
         )
         client = ApiClient(
             credentials,
@@ -57,5 +61,6 @@ class ProcessContext:
             user_agent=user_agent,
             observer=observer,
             obstacle=leadership.obstacle,
+            outage=outage,
         )
         return cls(clock, rng, registry, leadership, client, observer)

@@ -12,6 +12,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.leader import LeaderElector
 from volcano_py.kube.lease import LeaseOptions
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.transport import RequestObserver
 from volcano_py.metrics.leader import LeaderMetrics
 from volcano_py.model.decisions import RecordEvent
@@ -33,9 +34,10 @@ class Leadership:
         rng: random.Random,
         user_agent: str,
         observer: RequestObserver,
+        outage: Outage,
     ) -> None:
         self._lease = lease
-        self._client = ApiClient(credentials, connections=2, user_agent=user_agent, observer=observer)
+        self._client = ApiClient(credentials, connections=2, user_agent=user_agent, observer=observer, outage=outage)
         self._elector = None if lease is None else LeaderElector(self._client, lease, clock=clock, rng=rng)
         self.lost = asyncio.Event()
         """Set when this process held the lease and does not hold it any more."""

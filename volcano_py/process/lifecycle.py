@@ -1,6 +1,6 @@
 """How every process starts, stands by, works and ends.
 
-start     serve the probes, open the watches, wait for the first lists; every 15 s a warning says what is missing
+start     serve the probes, open the watches, wait for the first lists; after 15 s a warning says what is missing
 stand by  keep the watches up to date until this process wins the lease; without an election, not at all
 work      open the watches anew, start what decides and what writes
 end       on request: decide nothing more, complete what has begun, write what waits, release the lease, return 0;
@@ -11,6 +11,7 @@ A process is a :class:`Work`: it says what it starts and what it completes. A pr
 """
 
 import asyncio
+import itertools
 from contextlib import AsyncExitStack
 from typing import Final, Protocol
 
@@ -26,6 +27,7 @@ from volcano_py.runtime.supervisor import Supervisor
 log = structlog.get_logger()
 
 _SYNC_REPORT_S: Final = 15.0
+_REMIND_EACH: Final = 20  # of these reports, if nothing changes
 _FORCED_OR_LOST: Final = 1
 
 
@@ -113,11 +115,18 @@ class Lifecycle:
         self.leading.set()
 
     async def _first_lists(self) -> None:
-        while True:
+        event, told = "still waiting for the first lists", ""
+        for attempt in itertools.count():
             try:
-                return await self._informers.synced(_SYNC_REPORT_S)
-            except SyncTimeout as problem:
-                log.warning("still waiting for the first lists", problem=str(problem))
+                await self._informers.synced(_SYNC_REPORT_S)
+            except SyncTimeout as error:
+                problem = str(error)
+                news = problem != told or attempt % _REMIND_EACH == 0
+                if news and not self._informers.outage.withholds(event):
+                    log.warning(event, problem=problem)
+                    told = problem
+            else:
+                return
 
     async def _drain(self, work: Work, shutdown: Shutdown) -> tuple[int, bool]:
         draining = asyncio.create_task(work.drain(), name="drain")

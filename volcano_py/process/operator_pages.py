@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 
+from volcano_py.metrics.exposition import exposition
 from volcano_py.runtime.http import Exposition, OperatorServer, Reasons, Route
 from volcano_py.runtime.options import ListenAddress
 
@@ -20,7 +21,7 @@ class OperatorPages:
     health_address: ListenAddress | None
     not_ready: Reasons
     not_healthy: Reasons = tuple
-    exposition: Exposition = generate_latest
+    exposition: Exposition = exposition
     routes: Mapping[str, Route] = field(default_factory=dict)
     remote_routes: bool = False
     """Whether the pages of the process also answer other machines."""

@@ -14,6 +14,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.leader import LeaderElector
 from volcano_py.kube.lease import LeaseOptions
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.transport import RequestObserver
 from volcano_py.runtime.clock import Clock
 
@@ -32,14 +33,23 @@ class Terms:
         rng: random.Random,
         user_agent: str,
         observer: RequestObserver,
+        outage: Outage,
     ) -> None:
         """Prepare; without a ``lease``, one term lasts from the start to the end."""
         self._lease, self._clock, self._rng = lease, clock, rng
         self._elector: LeaderElector | None = None
         self._always = False
-        self._lease_client = ApiClient(credentials, connections=2, user_agent=user_agent, observer=observer)
+        self._outage = outage
+        self._lease_client = ApiClient(
+            credentials, connections=2, user_agent=user_agent, observer=observer, outage=outage
+        )
         self.client = ApiClient(
-            credentials, connections=4, user_agent=user_agent, observer=observer, obstacle=self.obstacle
+            credentials,
+            connections=4,
+            user_agent=user_agent,
+            observer=observer,
+            obstacle=self.obstacle,
+            outage=outage,
         )
         """Writes through it are sent only during a term."""
 
@@ -76,7 +86,9 @@ class Terms:
             await elector.acquire()
             self._elector = elector
             why = await self._one(elector, term)
-            log.warning("the lease is lost; this process goes on without it", why=why)
+            event = "the lease is lost; this process goes on without it"
+            if not self._outage.withholds(event):
+                log.warning(event, why=why)
 
     async def give_up(self) -> None:
         """Release the lease; call it when `run` has ended."""

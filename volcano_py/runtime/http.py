@@ -1,25 +1,28 @@
 """The HTTP server of a process for its operators: health, readiness, metrics and extra routes."""
 
+import asyncio
 import errno
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from ipaddress import IPv6Address, ip_address
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 
 from volcano_py.runtime.options import ListenAddress
+from volcano_py.runtime.supervisor import Foreseen
 
 Reasons = Callable[[], Iterable[str]]
 """Returns the reasons why a process is not healthy or ready; none means that it is."""
 Route = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Exposition = Callable[[CollectorRegistry], bytes]
-"""Writes metrics in Prometheus' text format."""
+Exposition = Callable[[CollectorRegistry], Iterable[bytes]]
+"""Writes metrics in Prometheus' text format, piece by piece; other tasks run between two pieces."""
 
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
+_TURN_S = 0.003  # after which other tasks have their turn while metrics are written
 _SHUTDOWN_S = 1.0  # for a scrape that is under way
 
 
-class AddressInUse(Exception):
+class AddressInUse(Foreseen):
     """Another program listens on the address; the message names address and flag."""
 
 
@@ -37,7 +40,7 @@ class OperatorServer:
         not_healthy: Reasons = tuple,
         not_ready: Reasons = tuple,
         registry: CollectorRegistry | None = None,
-        exposition: Exposition = generate_latest,
+        exposition: Exposition | None = None,
         routes: Mapping[str, Route] | None = None,
         remote_routes: bool = False,
     ) -> None:
@@ -46,7 +49,7 @@ class OperatorServer:
         self._not_healthy = not_healthy
         self._not_ready = not_ready
         self._registry = registry
-        self._exposition = exposition
+        self._exposition = exposition or _at_once
         self._routes = {path: route if remote_routes else _local_only(route) for path, route in (routes or {}).items()}
         self._runner: web.AppRunner | None = None
 
@@ -95,7 +98,18 @@ class OperatorServer:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         assert self._registry is not None
-        return web.Response(body=self._exposition(self._registry), headers={"Content-Type": _TEXT_FORMAT})
+        pieces, now = [], asyncio.get_running_loop().time
+        begun = now()
+        for piece in self._exposition(self._registry):
+            pieces.append(piece)
+            if now() - begun >= _TURN_S:
+                await asyncio.sleep(0)
+                begun = now()
+        return web.Response(body=b"".join(pieces), headers={"Content-Type": _TEXT_FORMAT})
+
+
+def _at_once(registry: CollectorRegistry) -> Iterator[bytes]:
+    yield generate_latest(registry)
 
 
 def _local_only(route: Route) -> Route:

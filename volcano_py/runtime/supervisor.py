@@ -21,6 +21,10 @@ class TaskFailed(Exception):
         self.name = name
 
 
+class Foreseen(Exception):
+    """A failure whose message tells operators all; its place in the code does not matter."""
+
+
 class TasksDidNotStop(Exception):
     """Some tasks ignored their cancellation; the message names them."""
 
@@ -129,7 +133,8 @@ class Supervisor:
         error = _CancelledElsewhere() if task.cancelled() else task.exception()
         if error is None or (task.cancelled() and self._stopping):
             return
-        log.error("task failed", task=name, exc_info=error)
+        if not isinstance(error, Foreseen):
+            log.error("task failed", task=name, exc_info=error)
         if self._failure is not None:
             self._failure.add_note(f"task {name!r} failed too: {type(error).__name__}: {error}")
             return

@@ -69,7 +69,15 @@ class EventRecorder:
         self._names = itertools.count()
         self._written: OrderedDict[RecordEvent, _Written] = OrderedDict()
         self._write_queue: WriteQueue[RecordEvent, int] = WriteQueue(
-            NAME, self._write, options, metrics, clock=clock, rng=rng, merge=int.__add__, hold=hold
+            NAME,
+            self._write,
+            options,
+            metrics,
+            clock=clock,
+            rng=rng,
+            merge=int.__add__,
+            hold=hold,
+            outage=client.outage,
         )
 
     @property

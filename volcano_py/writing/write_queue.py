@@ -1,11 +1,12 @@
 """A write queue, for writes that may wait: one write per object at a time, the newest content only, at a bounded rate.
 
 Binds do not pass through a write queue (:mod:`volcano_py.effects.binder`). A write queue never blocks its caller: a
-write that comes while it is full is dropped and counted. The cycle decides a dropped write again; a dropped event is
-lost.
+write that comes while it is full is dropped and counted. The cycle decides a write again that was dropped or given up:
+`WriteQueue.on_lost` asks for that cycle, because none runs while nothing waits. A dropped event is lost.
 
 A write that fails is tried again under the rule of :mod:`volcano_py.kube.retry_queue`. The back-off belongs to the
-object: newer content waits for its end, too, even if the older write was given up.
+object: newer content waits for its end, too, even if the older write was given up. The same holds if the object was not
+found, because each cycle decides about what is gone while a watch is silent.
 """
 
 import random
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from volcano_py.kube import errors
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.retry_queue import RetryQueue
 from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.runtime.clock import Clock
@@ -47,6 +49,7 @@ class WriteQueue(Generic[K, V]):
 
     ``merge`` joins a value with the one that waits; without it, the newer value replaces the older one. ``hold`` says
     whether more important requests are under way; writes then wait, within the limits of the options.
+    Lines about writes that fail in an ``outage`` are withheld.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class WriteQueue(Generic[K, V]):
         rng: random.Random,
         merge: Callable[[V, V], V] | None = None,
         hold: Callable[[], bool] | None = None,
+        outage: Outage | None = None,
     ) -> None:
         self.name = name
         self._write = write
@@ -68,12 +72,13 @@ class WriteQueue(Generic[K, V]):
         self._clock = clock
         self._merge = merge
         self._hold = hold
+        self._on_lost: Callable[[], None] = lambda: None
         self._bucket = TokenBucket(options.rate_per_s, options.burst, clock.monotonic())
         self._queue: RetryQueue[K] = RetryQueue(attempts=options.attempts, clock=clock, rng=rng)
         self._waiting: dict[K, V] = {}  # by the keys that wait in the queue
         self._delayed_s = 0.0  # how long `hold` has delayed the next write
         self._hurry = False
-        self._throttled_log = ThrottledLog("write given up", clock)
+        self._throttled_log = ThrottledLog("write given up", clock, outage=outage)
         metrics.watch(name, lambda: self.backlog)
 
     @property
@@ -85,6 +90,10 @@ class WriteQueue(Generic[K, V]):
     def _due(self) -> Sized:
         """The heap of what waits."""
         return self._queue.due
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` for each value that will not be written."""
+        self._on_lost = callback
 
     def start(self, supervisor: Supervisor) -> None:
         """Start the workers."""
@@ -103,6 +112,7 @@ class WriteQueue(Generic[K, V]):
             self._metrics.count(self.name, "merged")
         elif len(waiting) >= self._options.capacity:
             self._metrics.count(self.name, "dropped")
+            self._on_lost()
             return False
         else:
             waiting[key] = value
@@ -156,8 +166,9 @@ class WriteQueue(Generic[K, V]):
             elif self._merge is not None:
                 self._waiting[key] = self._merge(value, self._waiting[key])
             self._metrics.count(self.name, "retried")
-        elif isinstance(error, errors.NamespaceTerminating):
+        elif isinstance(error, errors.NamespaceTerminating | errors.NotFound):
             self._metrics.count(self.name, "obsolete")
         else:
             self._metrics.count(self.name, "failed")
-            self._throttled_log.log(write_queue=self.name, object=str(key), error=str(error))
+            self._on_lost()
+            self._throttled_log.log(why=error, write_queue=self.name, object=str(key), error=str(error))

@@ -98,6 +98,24 @@ def test_a_list_that_is_too_old_to_go_on_is_read_again_in_one_piece(api: Api) ->
     assert "limit" not in Handler.asked[2][1]
 
 
+def test_pages_of_a_list_that_is_too_old_go_on_with_a_new_one_without_repeating(api: Api) -> None:
+    Handler.answers = [a_list("a", more="next"), a_refusal(410, "too old"), a_list("a", "b", "c")]
+
+    pages = [[one["metadata"]["name"] for one in page] for page in api.pages(VCJOBS)]
+
+    assert pages == [["a"], ["b", "c"]]
+    assert Handler.asked[0][1]["limit"] == ["500"]
+    assert Handler.asked[1][1]["continue"] == ["next"]
+    assert "limit" not in Handler.asked[2][1]
+
+
+def test_a_refusal_of_the_first_page_is_told(api: Api) -> None:
+    Handler.answers = [a_refusal(403, "no")]
+
+    with pytest.raises(ApiProblem, match=r"^no$"):
+        next(api.pages(VCJOBS))
+
+
 def test_large_answers_may_come_packed_and_logs_may_not(api: Api) -> None:
     code, body = a_list("a")
     Handler.answers = [(code, gzip.compress(body)), (403, gzip.compress(a_refusal(403, "no")[1])), (200, b"line\n")]

@@ -99,7 +99,7 @@ def facts(**given: Any) -> Facts:
         placed=[*own, *given.get("others", [])],
         events=given.get("events", []),
         debug=given.get("debug"),
-        notes=[],
+        notes=given.get("notes", []),
     )
 
 
@@ -429,3 +429,10 @@ def test_a_pod_group_without_a_job_is_explained_as_well() -> None:
     found = why_job(facts_of_job(Canned(LISTS), "train-uid", "a", "none"), NOW)
 
     assert found.subject == "PodGroup a/train-uid"
+
+
+def test_a_queue_that_may_not_be_read_is_not_called_missing() -> None:
+    found = why_job(facts(queues=[], notes=["queues cannot be read: queues is forbidden"]), NOW)
+
+    assert section(found, "Queue") == [("research cannot be read with your rights",)]
+    assert "does not exist" not in found.answer

@@ -16,6 +16,7 @@ from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
 from volcano_py.kube import errors
 from volcano_py.kube.delivery import Event, EventType
+from volcano_py.kube.outage import Outage
 from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.clock import FakeClock
 
@@ -29,6 +30,9 @@ class KilledError(Exception):
 
 class Cluster:
     """The objects as the server has them, and a controller that sees them late."""
+
+    outage: Outage | None = None
+    """Every failure is logged."""
 
     def __init__(self, **spec: Any) -> None:
         self.clock = FakeClock(MORNING)

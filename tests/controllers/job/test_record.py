@@ -123,9 +123,41 @@ def test_a_pod_that_is_gone_stays_gone() -> None:
     record.put_pod(a_job_pod(uid="u1"))
 
     assert record.remove_pod("train-worker-0", "u1")
-    assert not record.put_pod(a_job_pod(uid="u1", resource_version="99"))
+    assert not record.put_pod(a_job_pod(uid="u1", resource_version="99"), answered_at=1.0)
     assert len(record.members) == 0
     assert record.put_pod(a_job_pod(uid="u2"))
+
+
+def test_a_pod_that_we_deleted_stays_gone_although_the_watch_shows_an_older_change() -> None:
+    record = a_record(a_vcjob())
+    record.put_pod(a_job_pod(uid="u1"))
+
+    record.remove_pod("train-worker-0", "u1", answered=True)
+
+    assert not record.put_pod(a_job_pod(uid="u1", resource_version="99"))
+    assert len(record.members) == 0
+
+
+def test_what_an_older_list_had_left_out_is_there_again_when_the_watch_shows_it() -> None:
+    record = a_record(a_vcjob())
+    record.put_pod(a_job_pod(uid="u1"))
+    record.put_group(a_job_group("g1", "4"))
+
+    record.remove_pod("train-worker-0", "u1")
+    record.remove_group("g1")
+
+    assert record.put_pod(a_job_pod(uid="u1", resource_version="99"))
+    assert record.put_group(a_job_group("g1", "5"))
+
+
+def test_what_was_just_read_exists() -> None:
+    record = a_record(a_vcjob())
+    record.remove_group("g1", answered=True)
+    assert not record.put_group(a_job_group("g1", "4"), 1.0)
+
+    record.exists("g1")
+
+    assert record.put_group(a_job_group("g1", "4"), 1.0)
 
 
 def test_the_end_of_a_predecessor_does_not_touch_its_successor() -> None:

@@ -66,6 +66,16 @@ async def test_a_refusal_stands_on_the_job_until_it_is_over(
         await until(lambda: "reason" not in state(server))
 
 
+async def test_one_stray_404_does_not_leave_a_new_job_alone(server: ApiServer) -> None:
+    """Found by simulation: a job whose first status was "not found" was not looked at again for five minutes."""
+    stray = server.faults.add(Fault("reply", verb="patch", resource=f"{VCJOBS.label}/status", code=404, times=1))
+    async with controllers(server.url):
+        put_train(server)
+
+        await until(lambda: server.list(GROUPS))
+    assert stray.hits == 1
+
+
 async def test_objects_of_plugins_that_somebody_deleted_are_made_again_when_the_job_restarts(
     server: ApiServer,
 ) -> None:

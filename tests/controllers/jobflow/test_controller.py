@@ -192,3 +192,27 @@ async def test_nothing_is_written_when_nothing_changes(server: ApiServer) -> Non
         await until(lambda: manager.registry.get_sample_value(*backlog) == 0)
 
     assert sum(server.requests.writes().values()) == before
+
+
+async def test_ends_of_flows_are_counted_once_by_namespace_until_the_last_flow_is_deleted(server: ApiServer) -> None:
+    def counted(manager: ControllerManager, end: str) -> float | None:
+        labels = {"jobflow_namespace": "default"}
+        return manager.registry.get_sample_value(f"volcano_jobflow_{end}_phase_count", labels)
+
+    put_templates(server, "a")
+    async with controllers(server.url) as manager:
+        put_flow(server, a_step("a"))
+        await run(server, manager, "a")
+        await until(lambda: counted(manager, "succeed") == 1)
+        assert counted(manager, "failed") is None
+    async with controllers(server.url) as manager:  # it has ended before
+        await until(lambda: phase(server) == "Succeed")
+        await stays(lambda: counted(manager, "succeed") is None)
+        server.registry.delete(server.resources.named(FLOWS), "default", "f")
+        put(server, JOB_FLOWS, "g", {"flows": [a_step("a")], "jobRetainPolicy": "retain"})
+        await until(lambda: server.get(JOBS, "g-a", "default"))
+        body = {"status": {"state": {"phase": "Failed", "lastTransitionTime": "2024-01-01T00:00:00Z"}}}
+        await manager.client.patch(VCJOBS, "g-a", body, dict, namespace="default", subresource="status")
+        await until(lambda: counted(manager, "failed") == 1)
+        server.registry.delete(server.resources.named(FLOWS), "default", "g")
+        await until(lambda: counted(manager, "failed") is None)

@@ -14,6 +14,7 @@ from tests.controllers.managing import (
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
+from volcano_py.controllers.queue.controller import QueueController
 from volcano_py.kube.resource import QUEUES as QUEUE_RESOURCE
 from volcano_py.testing import a_group, manifest
 
@@ -105,8 +106,8 @@ async def test_nothing_is_written_when_nothing_changes(server: ApiServer) -> Non
     async with controllers(server.url) as manager:
         await until(lambda: status(server, "default").get("pending") == 1 and state(server, "root") == "Open")
         await until(lambda: state(server, "default") == "Open")
-        backlog = ("volcano_py_controller_backlog", {"controller": "queue-controller"})
-        await until(lambda: manager.registry.get_sample_value(*backlog) == 0)
+        (queues,) = (one for one in manager._controllers if isinstance(one, QueueController))
+        await until(lambda: queues._queue.backlog == 0)  # counts that are written a little later included
         before = server.requests.writes()
     async with controllers(server.url):
         put_queue(server, "last", parent="root")
@@ -154,3 +155,24 @@ async def test_only_the_controllers_that_were_chosen_work(server: ApiServer) -> 
             is None
         )
     assert server.get(QUEUES, "root") is None
+
+
+async def test_the_state_belongs_to_the_field_manager_of_volcano(server: ApiServer) -> None:
+    """Otherwise Volcano, which applies it without force, could never change it again."""
+    put_queue(server, "q")
+    async with controllers(server.url) as manager:
+        await until(lambda: state(server, "q") == "Open")
+        await set_state(manager, "q", "Closed")
+        await until(lambda: _owner_of_state(server, "q") == "")
+        put_group(server, "g", queue="q")
+        await until(lambda: state(server, "q") == "Closing")
+
+        assert _owner_of_state(server, "q") == "queue-controller"
+
+
+def _owner_of_state(server: ApiServer, name: str) -> str:
+    """Return which manager applied the state of a queue, "" if the last write was no apply."""
+    entries = (server.get(QUEUES, name) or {})["metadata"].get("managedFields", [])
+    applied = [one for one in entries if one["operation"] == "Apply"]
+    owners = [one["manager"] for one in applied if "f:state" in one["fieldsV1"].get("f:status", {})]
+    return owners[0] if owners else ""

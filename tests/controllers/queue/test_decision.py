@@ -8,7 +8,7 @@ import pytest
 from volcano_py.controllers.queue import decision
 from volcano_py.controllers.queue.commands import CLOSE, OPEN, refusal
 from volcano_py.controllers.queue.decision import CountedQueue
-from volcano_py.controllers.writes import Patch, Write
+from volcano_py.controllers.writes import ApplyStatus, Patch, Write
 from volcano_py.testing import a_queue, as_json
 
 MARK = "volcano.sh/closed-by-parent"
@@ -30,6 +30,10 @@ def patches(writes: tuple[Write, ...]) -> list[tuple[str, dict[str, Any]]]:
     """Return the subresource of each patch, and what it changes."""
     found = []
     for write in writes:
+        if isinstance(write, ApplyStatus):
+            found.append(("state", write.status))
+            assert write.manager == "queue-controller"
+            continue
         assert isinstance(write, Patch)
         part = "status" if write.subresource else "object"
         found.append((part, {key: value for key, value in write.body.items() if key != "metadata"}))
@@ -39,8 +43,8 @@ def patches(writes: tuple[Write, ...]) -> list[tuple[str, dict[str, Any]]]:
 def test_a_queue_without_a_state_is_opened() -> None:
     verdict = decision.judge(a_counted_queue(), None, ROOT, {})
 
-    assert patches(verdict.writes) == [("status", {"status": {"state": "Open"}})]
-    assert verdict.writes[0].body["metadata"] == {"uid": "uid-q", "resourceVersion": "5"}
+    assert patches(verdict.writes) == [("state", {"state": "Open"})]
+    assert verdict.writes[0].metadata == {"uid": "uid-q", "resourceVersion": "5"}
 
 
 def test_a_queue_in_its_desired_state_costs_no_write() -> None:
@@ -62,7 +66,7 @@ def test_a_queue_without_a_parent_gets_root() -> None:
 def test_root_has_no_parent_and_is_always_open() -> None:
     verdict = decision.judge(a_counted_queue("root", "Closed", parent=""), "Open", None, {})
 
-    assert patches(verdict.writes) == [("status", {"status": {"state": "Open"}})]
+    assert patches(verdict.writes) == [("state", {"state": "Open"})]
 
 
 @pytest.mark.parametrize(("groups", "state"), [(0, None), (2, "Closing")])
@@ -70,7 +74,7 @@ def test_a_queue_closed_by_hand_closes_once_its_groups_are_gone(groups: int, sta
     verdict = decision.judge(a_counted_queue(state="Closed", running=groups), "Open", ROOT, {"Running": groups})
 
     assert verdict.state == (state or "Closed")
-    assert patches(verdict.writes) == ([("status", {"status": {"state": state}})] if state else [])
+    assert patches(verdict.writes) == ([("state", {"state": state})] if state else [])
 
 
 def test_a_closing_queue_is_closed_when_its_last_group_is_gone() -> None:
@@ -84,7 +88,7 @@ def test_a_queue_is_closed_with_its_parent_and_remembers_that(above: str) -> Non
     )
 
     assert verdict.state == "Closing"
-    assert patches(verdict.writes) == [("object", {}), ("status", {"status": {"state": "Closing"}})]
+    assert patches(verdict.writes) == [("object", {}), ("state", {"state": "Closing"})]
     assert verdict.writes[0].body["metadata"]["annotations"] == {MARK: "true"}
 
 
@@ -94,7 +98,7 @@ def test_a_queue_that_was_closed_with_its_parent_is_opened_with_it() -> None:
     )
 
     assert verdict.state == "Open"
-    assert patches(verdict.writes) == [("status", {"status": {"state": "Open"}}), ("object", {})]
+    assert patches(verdict.writes) == [("state", {"state": "Open"}), ("object", {})]
     assert verdict.writes[1].body["metadata"]["annotations"] == {MARK: "false"}
 
 
@@ -141,7 +145,7 @@ def test_a_command_closes_a_queue_and_the_event_says_what_is_left() -> None:
 
     verdict = decision.judge(queue, "Open", ROOT, {"Running": 2}, CLOSE)
 
-    assert patches(verdict.writes) == [("status", {"status": {"state": "Closing"}})]
+    assert patches(verdict.writes) == [("state", {"state": "Closing"})]
     assert told(verdict) == [("CloseQueue", "queue q is closing: 2 PodGroups are left")]
 
 

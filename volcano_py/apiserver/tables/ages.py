@@ -6,6 +6,8 @@ import time
 from calendar import timegm
 from typing import Any
 
+from volcano_py.apiserver.origin import ORIGIN
+
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _YEAR = 365 * _DAY
 UNKNOWN = "<unknown>"
@@ -27,7 +29,7 @@ def age(text: Any, now: float | None = None) -> str:
     then = seconds_of(text)
     if then is None:
         return UNKNOWN
-    return duration((time.time() if now is None else now) - then)
+    return duration((ORIGIN.get().time() if now is None else now) - then)
 
 
 def duration(seconds: float) -> str:

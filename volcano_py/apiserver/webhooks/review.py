@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from volcano_py.apiserver.objects import Obj, decode
+from volcano_py.apiserver.origin import ORIGIN
 from volcano_py.apiserver.status import StatusError
 from volcano_py.apiserver.webhooks.matching import Subject
 
@@ -41,7 +41,7 @@ def question(subject: Subject, obj: Obj | None, old: Obj | None, dry_run: bool) 
     plural = {"group": group, "version": subject.version, "resource": resource.plural}
     api_version = resource.versions[subject.version].api_version
     request: Obj = {
-        "uid": str(uuid.uuid4()),
+        "uid": ORIGIN.get().uid(),
         "kind": kind,
         "resource": plural,
         "requestKind": kind,

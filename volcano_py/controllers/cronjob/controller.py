@@ -71,7 +71,7 @@ class CronJobController:
         self._shell.start(supervisor)
 
     def backlog(self) -> int:
-        """Return how many cron jobs wait for a look, most of them for their next start."""
+        """Return how many cron jobs wait for a look that is due, or have it."""
         return self._shell.backlog
 
     # Changes

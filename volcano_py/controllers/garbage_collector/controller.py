@@ -49,7 +49,7 @@ class GarbageCollector:
         self._shell.start(supervisor)
 
     def backlog(self) -> int:
-        """Return how many jobs wait for a look, most of them for the end of their time to live."""
+        """Return how many jobs wait for a look that is due, or have it."""
         return self._shell.backlog
 
     def _job_changed(self, key: str, _: Job | None, after: Job | None) -> None:

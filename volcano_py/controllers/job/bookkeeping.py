@@ -10,6 +10,8 @@ evicting-NAME                     somebody else deletes or deleted this pod, and
                                   its uid
 restarts-T                        restarts of pods of task T that do not exist any more
 task-failed-T                     restarts of task T when a policy last answered that it used up its restarts
+answered-pod/NAME                 Volcano has counted that this pod failed, and has not acted; the value is its uid
+answered-group                    Volcano has not acted on the phase Unknown of this PodGroup; the value is its uid
 delayed-...                       see `delays`
 """
 
@@ -28,6 +30,9 @@ UNFINISHED: Final = "unfinished"
 EVICTING: Final = "evicting-"
 SPENT: Final = "restarts-"
 TASK_FAILED: Final = "task-failed-"
+ANSWERED: Final = "answered-"
+ANSWERED_POD: Final = f"{ANSWERED}pod/"
+ANSWERED_GROUP: Final = f"{ANSWERED}group"
 PLUGIN: Final = "plugin-"
 CLAIM: Final = "volume-pvc-"
 
@@ -86,14 +91,22 @@ def spent(notes: Mapping[str, str], task: str) -> int:
     return objects.number(notes.get(f"{SPENT}{task}", "")) or 0
 
 
-def with_evictions_under_way(notes: Mapping[str, str], members: Members) -> Notes:
-    """Return the notes without evictions of pods that are gone: whatever these led to is done."""
-    return {
-        key: value
-        for key, value in notes.items()
-        if not key.startswith(EVICTING)
-        or ((member := members.get(key.removeprefix(EVICTING))) is not None and member.uid == value)
-    }
+def of_present(notes: Mapping[str, str], members: Members, unknown_group: str) -> Notes:
+    """Return the notes without those about pods that are gone: whatever the end of these led to is done.
+
+    ``unknown_group`` is the uid of the PodGroup if its phase is Unknown.
+    """
+    return {key: value for key, value in notes.items() if _is_present(key, value, members, unknown_group)}
+
+
+def _is_present(key: str, value: str, members: Members, unknown_group: str) -> bool:
+    if key == ANSWERED_GROUP:
+        return value == unknown_group
+    for prefix in (EVICTING, ANSWERED_POD):
+        if key.startswith(prefix):
+            member = members.get(key.removeprefix(prefix))
+            return member is not None and member.uid == value
+    return True
 
 
 def answered_restarts(notes: Mapping[str, str], task: str) -> int:
@@ -103,4 +116,4 @@ def answered_restarts(notes: Mapping[str, str], task: str) -> int:
 
 def of_past(notes: Mapping[str, str]) -> Notes:
     """Return the notes without those that a restart, end or abortion of the whole job makes void."""
-    return without(notes, RESTARTING, EVICTING, SPENT, TASK_FAILED, delays.PREFIX)
+    return without(notes, RESTARTING, EVICTING, SPENT, TASK_FAILED, ANSWERED, delays.PREFIX)

@@ -129,16 +129,20 @@ class CarryOut:
         """
         job = record.job
         assert job is not None
-        meta = job.metadata
-        try:
-            found = await self._client.get(VCJOBS, meta.name, _Named, namespace=meta.namespace, timeout_s=_TIMEOUT_S)
-            there = found.metadata.uid == meta.uid and found.metadata.deletion_timestamp is None
-        except errors.NotFound:
-            there = False
+        there = await self._exists(job)
         record.doubtful = False
         if not there:
             record.gone = True
             record.job = None  # the watch will say so, too
+
+    async def _exists(self, job: Job) -> bool:
+        """Ask whether a job is there and is not being deleted."""
+        meta = job.metadata
+        try:
+            found = await self._client.get(VCJOBS, meta.name, _Named, namespace=meta.namespace, timeout_s=_TIMEOUT_S)
+        except errors.NotFound:
+            return False
+        return found.metadata.uid == meta.uid and found.metadata.deletion_timestamp is None
 
     async def _write_what_pods_need(self, record: Record, plan: JobPlan) -> None:
         """Write the objects of plugins, claims and the PodGroup; if one is refused, the job will say why.
@@ -182,6 +186,9 @@ class CarryOut:
         answer = await self._writer.answered(statuses.patch(job, plan.status))
         record.written_at = self._clock.monotonic()
         if answer is None:
+            if await self._exists(job):  # one 404 proves nothing
+                path = VCJOBS.item(job.metadata.name, job.metadata.namespace)
+                raise errors.ServerError("patch", path, "the server does not find it, and finds it when asked again")
             record.job = None  # it is gone, and the watch will say so
             return
         _read(answer, Job, self._put_job)
@@ -203,7 +210,7 @@ class CarryOut:
         answer = await self._writer.answered(write)
         if isinstance(write, Delete):
             if write.resource is PODGROUPS:
-                record.remove_group(write.uid)
+                record.remove_group(write.uid, answered=True)
             else:
                 record.commands.pop(f"{write.namespace}/{write.name}", None)
                 record.settled.add(write.uid)
@@ -243,6 +250,7 @@ class CarryOut:
             raise _NotYet("create", path, text) from None
         if group.metadata.deletion_timestamp is not None:
             raise _NotYet("create", path, "its predecessor is being deleted")
+        record.exists(group.metadata.uid)
         record.put_group(group, self._clock.monotonic())
 
     # Objects of plugins
@@ -273,7 +281,7 @@ class CarryOut:
                 raise errors.Conflict(
                     "create", wanted.resource.item(name, meta.namespace), "its predecessor is being deleted"
                 )
-        if _owner(existing) != meta.uid:
+        if objects.owner_in(existing) != meta.uid:
             raise self._collision(job, wanted, name)
         if changes := _changes(wanted, existing):
             body = {"metadata": {"uid": existing["metadata"]["uid"]}, **changes}
@@ -335,7 +343,7 @@ class CarryOut:
         assert job is not None
         name, namespace = str(one.body["metadata"]["name"]), job.metadata.namespace
         existing = await self._find(one, namespace, name)
-        if existing is not None and _owner(existing) == job.metadata.uid:
+        if existing is not None and objects.owner_in(existing) == job.metadata.uid:
             await self._writer.write(Delete(one.resource, namespace, name, existing["metadata"]["uid"]))
 
     # Pods
@@ -389,11 +397,11 @@ class CarryOut:
             created = Create(PODS, job.metadata.namespace, body)
             answer = await self._writer.answered(created, turn)
             if answer is not None:
+                self._measure_creation(job)
                 _read(answer, JobPod, lambda pod: record.put_pod(pod, self._clock.monotonic()))
             else:
                 await self._adopt_pod(record, job, body["metadata"]["name"])
 
-        started = self._clock.monotonic()
         pods = ((task, index) for task, indices in wanted for index in indices)
         try:
             await each_in_turn(self._writer, pods, create, first_alone=record.creation_failed)
@@ -409,7 +417,11 @@ class CarryOut:
             raise
         record.problem = record.refusal = None
         record.creation_failed = False
-        self._metrics.pods_created(self._clock.monotonic() - started)
+
+    def _measure_creation(self, job: Job) -> None:
+        created = job.metadata.creation_timestamp
+        if created is not None:
+            self._metrics.pod_created((self._clock.now() - created).total_seconds())
 
     async def _adopt_pod(self, record: Record, job: Job, name: str) -> None:
         """Take the pod that exists already if it is ours, and wait if it is about to go."""
@@ -420,6 +432,7 @@ class CarryOut:
             text = "its predecessor has just gone, or its namespace is being deleted"
             raise _NotYet("create", PODS.item(name, namespace), text) from None
         if objects.owner_of(pod.metadata) == job.metadata.uid:
+            record.exists(pod.metadata.uid)
             if not record.put_pod(pod, self._clock.monotonic()) and record.members.get(name) is None:
                 text = f"it exists without the label {keys.JOB_NAME}: give it the label again, or delete it"
                 raise errors.Conflict("create", PODS.item(name, namespace), text)
@@ -447,9 +460,9 @@ class CarryOut:
             if there:
                 record.unseen.exists(one, self._clock.monotonic())
             elif one.resource is PODS:
-                record.remove_pod(one.name, one.uid)
+                record.remove_pod(one.name, one.uid, answered=True)
             else:
-                record.remove_group(one.uid)
+                record.remove_group(one.uid, answered=True)
 
         await each(record.unseen.overdue(self._clock.monotonic()), confirm)
 
@@ -469,11 +482,6 @@ def _owned(body: Any, job: Job) -> dict[str, Any]:
     meta = job.metadata
     owner = objects.owner_reference(meta.name, meta.uid)
     return {**body, "metadata": {**body["metadata"], "namespace": meta.namespace, "ownerReferences": [owner]}}
-
-
-def _owner(existing: dict[str, Any]) -> str:
-    references = existing["metadata"].get("ownerReferences") or ()
-    return next((one.get("uid", "") for one in references if one.get("controller")), "")
 
 
 def _changes(wanted: PluginObject, existing: dict[str, Any]) -> dict[str, Any]:

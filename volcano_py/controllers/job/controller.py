@@ -71,6 +71,8 @@ class JobController:
             refill=self._all,
             on_given_up=self._report_failure,
             observe=context.metrics.turn,
+            outage=context.client.outage,
+            describe=self._describe,
         )
         self._carry_out = CarryOut(context, self._take_answer)
         context.jobs.subscribe(self._job_changed)
@@ -94,7 +96,7 @@ class JobController:
 
     def backlog(self) -> int:
         """Return how many jobs wait in the work queue or are being reconciled."""
-        return self._queue.backlog
+        return self._queue.overdue
 
     # Changes
 
@@ -137,6 +139,13 @@ class JobController:
     def _take_answer(self, job: Job) -> bool:
         """Take the state of a job that a write answered, unless the watch has shown its end meanwhile."""
         return job.metadata.uid in self._records and self._put_job(job)
+
+    def _describe(self, uid: str) -> str:
+        """Name a job in the log."""
+        record = self._records.get(uid)
+        if record is None or record.job is None:
+            return f"the job with uid {uid}"
+        return f"{record.job.metadata.namespace}/{record.job.metadata.name}"
 
     def _record(self, uid: str) -> Record:
         found = self._records.get(uid)
@@ -229,6 +238,7 @@ class JobController:
             now = self._clock.now()
             plan = decision.plan(self._observe(record), now)
             await self._carry_out(record, plan)
+            record.answered = {}  # the plan has written them
             self._note_problem(record)
             if not plan.again:
                 break
@@ -258,6 +268,7 @@ class JobController:
             priorities=self._priorities,
             claims=self._claims.objects,
             commands=sorted(record.commands.values(), key=_age),
+            answered=record.answered,
             triggers=tuple(record.triggers),
             due=record.armed.due(self._clock.now()),
             delayed=record.armed.by_key,

@@ -59,6 +59,9 @@ def plan(seen: Observed, now: datetime) -> JobPlan:
         return JobPlan(handled=len(seen.triggers), disarm=tuple(seen.delayed))
     if not job.status.state.phase:
         return _begin(job, now)
+    if seen.answered:
+        notes = {**job.status.controlled_resources, **seen.answered}
+        return JobPlan(status=msgspec.structs.replace(job.status, controlled_resources=notes), again=True)
     if (commanded := acting.answer_command(seen, now)) is not None:
         return commanded
     answered, draft, handled = acting.answer(seen, now)
@@ -102,7 +105,7 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     except Problem as found:
         return drop if drop.delete else _counters(seen, now, found)
     if steps is not None:
-        return _told_refusal(seen, now) or steps
+        return _goes_on_without(seen, now) or steps
     if drop.delete:
         return drop
     notes = acting.evictions_to_note(job, members)
@@ -126,16 +129,15 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     return _with_news(seen, counters)
 
 
-def _told_refusal(seen: Observed, now: datetime) -> JobPlan | None:
-    """Return the status that says why what pods need could not be written, None if it says so already."""
-    problem, state = seen.problem, seen.job.status.state
-    if problem is None or problem.reason != FAILED_CREATE or (state.reason, state.message) == _words(problem):
+def _goes_on_without(seen: Observed, now: datetime) -> JobPlan | None:
+    """Return the status of a job for which something could not be written, None if it is up to date.
+
+    It says why, and follows the pods that there are: they may have started before the trouble, and they end.
+    """
+    if seen.problem is None or seen.problem.reason != FAILED_CREATE:
         return None
-    return _counters(seen, now, problem)
-
-
-def _words(problem: Problem) -> tuple[str, str]:
-    return problem.reason, problem.message
+    found = _counters(seen, now, seen.problem)
+    return found if found.status is not None else None
 
 
 def _prepare(seen: Observed) -> JobPlan | None:
@@ -357,7 +359,9 @@ def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
         if seen.removed:
             notes = bookkeeping.without(notes, bookkeeping.PLUGIN)
     elif state.phase in phases.ACTIVE:
-        notes = {**bookkeeping.with_evictions_under_way(notes, members), **bookkeeping.possessions(job)}
+        group = seen.group
+        unknown = group.metadata.uid if group is not None and group.status.phase == phases.GROUP_UNKNOWN else ""
+        notes = {**bookkeeping.of_present(notes, members, unknown), **bookkeeping.possessions(job)}
     return msgspec.structs.replace(
         status, state=state, controlled_resources=notes, min_available=job.spec.min_available
     )

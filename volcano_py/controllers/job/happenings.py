@@ -66,7 +66,8 @@ def changed(members: Members, before: Member | None, after: Member, budget: int)
 def present(members: Members, budgets: Mapping[str, int], notes: Mapping[str, str]) -> list[Trigger]:
     """Return the triggers of the present state of all pods.
 
-    ``budgets`` is the maxRetry of each task. ``notes`` of the job say which restarts of a task were answered already.
+    ``budgets`` is the maxRetry of each task. ``notes`` of the job say which restarts of a task, and which failures of
+    pods, were answered already.
     """
     found: list[Trigger] = []
     told = {  # events of whole tasks
@@ -76,6 +77,8 @@ def present(members: Members, budgets: Mapping[str, int], notes: Mapping[str, st
     }
     for member in sorted(members, key=lambda one: one.name):
         for event in changed(members, None, member, budgets.get(member.task, -1)):
+            if event == policies.POD_FAILED and notes.get(f"{bookkeeping.ANSWERED_POD}{member.name}") == member.uid:
+                continue
             if event in (policies.TASK_COMPLETED, policies.TASK_FAILED):
                 if (event, member.task) in told:
                     continue

@@ -110,6 +110,12 @@ def owner_of(meta: ObjectMeta | JobPodMeta) -> str:
     return ""
 
 
+def owner_in(obj: dict[str, Any]) -> str:
+    """Return the uid of the controlling owner of an object as plain JSON, "" if it has none."""
+    references = obj["metadata"].get("ownerReferences") or ()
+    return next((one.get("uid", "") for one in references if one.get("controller")), "")
+
+
 def owner_reference(name: str, uid: str) -> dict[str, Any]:
     """Return the reference by which a job controls an object."""
     return {

@@ -37,6 +37,8 @@ class Observed:
     """The existing claims by namespace/name."""
     commands: Sequence[Command] = ()
     """The Commands for this job, oldest first."""
+    answered: Mapping[str, str] = field(default_factory=dict)
+    """Notes about what another program has answered, which the status does not have yet."""
     triggers: Sequence[Trigger] = ()
     """What happened since the last look, in order."""
     due: Sequence[Delayed] = ()

@@ -12,7 +12,7 @@ import msgspec
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.job_defaults import with_defaults
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.job import bookkeeping, checks, delays, happenings, phases, pod_group, policies
+from volcano_py.controllers.job import bookkeeping, checks, delays, happenings, phases, pod_group, policies, takeover
 from volcano_py.controllers.job.applied import AppliedObjects
 from volcano_py.controllers.job.delays import ArmedActions
 from volcano_py.controllers.job.happenings import Trigger
@@ -44,6 +44,8 @@ class Record:
         self.settled: set[str] = set()
         """uids of the Commands that were carried out and deleted; the watch may still show them."""
         self.triggers: deque[Trigger] = deque()
+        self.answered: Mapping[str, str] = {}
+        """Notes about what another program has answered before the first look."""
         self.armed = ArmedActions()
         self.problem: Problem | None = None
         """Why the last pod could not be created."""
@@ -67,7 +69,8 @@ class Record:
         self._objects: tuple[PluginObject, ...] | None = None
         self._pod_factories: dict[str, PodFactory] = {}
         self.unseen = Unseen()
-        self._gone: dict[str, None] = {}  # uids of pods and PodGroups that are gone, oldest first
+        # Pods and PodGroups that are gone, by uid, oldest first; and whether the watch said so, or an answer.
+        self._gone: dict[str, bool] = {}
         self._started = False
         self._answers: frozenset[str] = frozenset()
         self._flaw = ""
@@ -128,10 +131,15 @@ class Record:
         self._started = True
         for one in delays.restored(job.status.controlled_resources):
             self.armed.arm((one,))
-        for trigger in happenings.present(self.members, self._budgets, job.status.controlled_resources):
+        notes = job.status.controlled_resources
+        if self.group is not None and pod_group.version_of(self.group) is None:
+            self.answered = takeover.answered(job, self.members, self.group, self._budgets)
+            notes = {**notes, **self.answered}
+        for trigger in happenings.present(self.members, self._budgets, notes):
             if trigger.member is not None:
                 self._note(trigger.member, [trigger.event])
-        if self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN:
+        unknown = self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN
+        if self.group is not None and unknown and notes.get(bookkeeping.ANSWERED_GROUP) != self.group.metadata.uid:
             self._note_unknown(self.group)
         if job.status.state.phase in (phases.PENDING, phases.RUNNING, phases.RESTARTING):
             self.triggers.extend(happenings.missed(job, self.members))
@@ -155,7 +163,7 @@ class Record:
             member.killed |= known.killed
             member.dropped |= known.dropped
             member.deleting |= known.deleting  # a deletion that was answered may not show yet
-        elif meta.uid in self._gone:
+        elif self._is_late(meta.uid, answered_at):
             return False
         else:
             member = Member.of(pod)
@@ -167,10 +175,10 @@ class Record:
         self._note(member, happenings.changed(self.members, before, member, self._budget(member.task)))
         return True
 
-    def remove_pod(self, name: str, uid: str) -> bool:
-        """Take that a pod is gone; return False if it was not known."""
+    def remove_pod(self, name: str, uid: str, *, answered: bool = False) -> bool:
+        """Take that a pod is gone, from the watch or an answer; return False if it was not known."""
         if uid:
-            self._note_gone(uid)
+            self._note_gone(uid, answered)
             self.unseen.seen(uid)
         known = self.members.get(name)
         if known is None or (uid and known.uid != uid):
@@ -180,8 +188,22 @@ class Record:
         self._note(known, happenings.removed(self.members, known))
         return True
 
-    def _note_gone(self, uid: str) -> None:
-        self._gone[uid] = None
+    def exists(self, uid: str) -> None:
+        """Take that a pod or PodGroup was just read, whatever was said of it before."""
+        self._gone.pop(uid, None)
+
+    def _is_late(self, uid: str, answered_at: float | None) -> bool:
+        """Say whether a state of an object comes too late, because the object is gone.
+
+        What the watch itself has removed and shows again exists: an older list had left it out, or the API server was
+        restored from a backup.
+        """
+        if self._gone.get(uid) and answered_at is None:
+            self.exists(uid)
+        return uid in self._gone
+
+    def _note_gone(self, uid: str, answered: bool) -> None:
+        self._gone[uid] = not answered
         while len(self._gone) > 20_000:
             del self._gone[next(iter(self._gone))]
 
@@ -211,7 +233,7 @@ class Record:
         known, meta = self.group, group.metadata
         if answered_at is None:
             self.unseen.seen(meta.uid)
-        if group.metadata.uid in self._gone:
+        if self._is_late(meta.uid, answered_at):
             return False
         if known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
             return False  # also one with another uid: it was deleted before the known one was created
@@ -231,9 +253,9 @@ class Record:
         if self._started and policies.UNKNOWN in self._answers:
             self.triggers.append(Trigger(policies.UNKNOWN, version=pod_group.version_of(group)))
 
-    def remove_group(self, uid: str) -> bool:
-        """Take that a PodGroup is gone; return False if it was not known."""
-        self._note_gone(uid)
+    def remove_group(self, uid: str, *, answered: bool = False) -> bool:
+        """Take that a PodGroup is gone, from the watch or an answer; return False if it was not known."""
+        self._note_gone(uid, answered)
         self.unseen.seen(uid)
         if self.group is None or self.group.metadata.uid != uid:
             return False

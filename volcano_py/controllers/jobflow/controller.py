@@ -1,5 +1,6 @@
 """The jobflow controller: watches flows, their jobs and job templates, and carries out the plan of `decision.judge`."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -46,6 +47,9 @@ class JobFlowController:
         self._by_job: dict[str, set[str]] = {}  # job -> flows with a step of this job
         self._told: dict[str, frozenset[RecordEvent]] = {}  # flow -> problems that it has events of
         self._created: Recent[str] = Recent(context.clock)  # jobs
+        self._metrics = context.metrics
+        self._in_namespace: Counter[str] = Counter()  # how many flows there are
+        self._works = False
         self._shell: Shell[str] = Shell(
             context,
             self.name,
@@ -67,6 +71,7 @@ class JobFlowController:
 
     def start(self, supervisor: Supervisor) -> None:
         """Start to reconcile; until then, changes are only collected."""
+        self._works = True
         self._shell.start(supervisor)
 
     def backlog(self) -> int:
@@ -81,10 +86,24 @@ class JobFlowController:
                 for step in flow.spec.flows:
                     _enter(self._by_template, _template_key(flow, step), key, enter)
                     _enter(self._by_job, _job_key(flow, step), key, enter)
+        self._measure(before, after)
         if after is None:
             self._told.pop(key, None)
         else:
             self._shell.changed(key)
+
+    def _measure(self, before: JobFlow | None, after: JobFlow | None) -> None:
+        """Count a new phase, unless this process only stands by."""
+        for flow, step in ((before, -1), (after, 1)):
+            if flow is not None:
+                self._in_namespace[flow.metadata.namespace] += step
+                if not self._in_namespace[flow.metadata.namespace] and after is None:
+                    del self._in_namespace[flow.metadata.namespace]
+                    self._metrics.flows_gone(flow.metadata.namespace)
+        if self._works and before is not None and after is not None:
+            phase = after.status.state.phase
+            if phase != before.status.state.phase:
+                self._metrics.flow_phase(after.metadata.namespace, phase)
 
     def _template_changed(self, key: str, _: JobTemplate | None, __: JobTemplate | None) -> None:
         for flow in sorted(self._by_template.get(key, ())):

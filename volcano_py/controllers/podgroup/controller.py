@@ -11,7 +11,7 @@ from volcano_py.api.batch import Job
 from volcano_py.api.core import Pod
 from volcano_py.api.meta import ObjectMeta, OwnerReference
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.controller import ControllerContext
+from volcano_py.controllers.controller import UNSERVED_S, ControllerContext
 from volcano_py.controllers.plan import NOTHING, Plan
 from volcano_py.controllers.podgroup import decision, job_groups, leader_worker, names
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
@@ -65,6 +65,7 @@ class PodGroupController:
             refill=self._unfinished,
             on_given_up=self._report_failure,
             observe=context.metrics.turn,
+            outage=context.client.outage,
         )
         self._jobs = context.jobs
         self._by_job: dict[str, set[str]] = {}  # job -> the PodGroups that it owns
@@ -94,7 +95,7 @@ class PodGroupController:
 
     def backlog(self) -> int:
         """Return how many PodGroups wait in the work queue or are being reconciled."""
-        return self._queue.backlog + self._job_groups.backlog
+        return self._queue.overdue + self._job_groups.backlog
 
     # Changes
 
@@ -162,6 +163,7 @@ class PodGroupController:
 
     async def _reconcile(self, key: GroupKey) -> None:
         if not self._served(PODGROUPS):
+            self._queue.add_later(key, UNSERVED_S)
             return
         pods = [
             pod

@@ -9,7 +9,7 @@ import structlog
 from volcano_py.api import keys
 from volcano_py.api.batch import Command
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.controller import ControllerContext
+from volcano_py.controllers.controller import UNSERVED_S, ControllerContext
 from volcano_py.controllers.queue import commands, decision
 from volcano_py.controllers.queue.decision import CountedQueue
 from volcano_py.controllers.recent import Recent
@@ -58,6 +58,7 @@ class QueueController:
             rng=context.rng,
             refill=self._all,
             observe=context.metrics.turn,
+            outage=context.client.outage,
         )
         self._queues.subscribe(self._queue_changed)
         self._commands.subscribe(self._command_changed)
@@ -76,7 +77,7 @@ class QueueController:
 
     def backlog(self) -> int:
         """Return how many queues wait in the work queue or are being reconciled."""
-        return self._queue.backlog
+        return self._queue.overdue
 
     # Changes
 
@@ -136,6 +137,7 @@ class QueueController:
 
     async def _reconcile(self, name: str) -> None:
         if not self._served(QUEUES):
+            self._queue.add_later(name, UNSERVED_S)
             return
         queue = self._queues.get(name)
         if queue is None and name in self._required and await self._writer.write(decision.missing(name)):

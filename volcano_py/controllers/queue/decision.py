@@ -11,11 +11,13 @@ from typing import Any, Final, NamedTuple
 from volcano_py.api import keys
 from volcano_py.api.scheduling import Queue, QueueStatus
 from volcano_py.controllers.queue import commands, states
-from volcano_py.controllers.writes import Create, Patch, Write
+from volcano_py.controllers.writes import ApplyStatus, Create, Patch, Write
 from volcano_py.kube.resource import QUEUES
 from volcano_py.model.decisions import RecordEvent
 
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"  # annotation: "true" while a queue is closed with its parent
+STATE_MANAGER: Final = "queue-controller"
+"""The field manager as which Volcano applies the state, too; another owner would keep it from changing the state."""
 _TRUE, _FALSE = "true", "false"
 
 PHASES: Final = (
@@ -133,18 +135,18 @@ def _spec(queue: CountedQueue, by_parent: str | None, mark: str | None) -> list[
 
 
 def _status(queue: CountedQueue, state: str, counts: Mapping[str, int], *, guarded: bool) -> list[Write]:
-    changed: dict[str, Any] = {}
+    name, uid = queue.metadata.name, queue.metadata.uid
+    writes: list[Write] = []
     if state != queue.status.state:
-        changed["state"] = state
-    for phase in PHASES:
-        name = phase.lower()
-        if getattr(queue.status, name) != counts.get(phase, 0):
-            changed[name] = counts.get(phase, 0)
-    if not changed:
-        return []
-    # The resourceVersion protects a state that another client changes, unless our own write has just changed it.
-    # Numbers alone are right in any case.
-    meta = {"uid": queue.metadata.uid}
-    if "state" in changed and guarded:
-        meta["resourceVersion"] = queue.metadata.resource_version
-    return [Patch(QUEUES, "", queue.metadata.name, {"metadata": meta, "status": changed}, subresource="status")]
+        # The resourceVersion protects a state that another client changes, unless our own write has just changed it.
+        version = {"resourceVersion": queue.metadata.resource_version} if guarded else {}
+        writes.append(ApplyStatus(QUEUES, name, {"uid": uid, **version}, {"state": state}, STATE_MANAGER))
+    changed = {
+        phase.lower(): counts.get(phase, 0)
+        for phase in PHASES
+        if getattr(queue.status, phase.lower()) != counts.get(phase, 0)
+    }
+    if changed:
+        body = {"metadata": {"uid": uid}, "status": changed}
+        writes.append(Patch(QUEUES, "", name, body, subresource="status"))
+    return writes

@@ -35,7 +35,7 @@ class NodeRanking:
     __slots__ = (
         *("_added", "_inter_pod", "_direct", "_excluded", "_highest", "_later", "_local", "_mask", "_mixed", "_never"),
         *("_explain", "_hooks", "_nowhere", "_position", "_rejection", "_scored", "_scores", "_state"),
-        *("future", "ranked", "task"),
+        *("future", "ranked", "scored_s", "task"),
     )
 
     def __init__(
@@ -70,6 +70,8 @@ class NodeRanking:
         self._highest: Highest = ()  # the highest raw numbers from which `_added` was made
         self._scored = False  # whether all nodes have had their scores
         self._rejection: tuple[bool, Rejection] | None = None
+        self.scored_s: float | None = None
+        """How long the first scoring of all nodes took; None if the first look found no node with room."""
         self._fill()
 
     def _fill(self) -> None:
@@ -106,7 +108,12 @@ class NodeRanking:
         if rows is None and too_full.all() and (promised is None or not promised.any()):
             # A full cluster: nobody would read the scores, which take most of the time.
             return np.full(n, _NOWHERE), self._nowhere[:n] if promised is None else np.full(n, _NOWHERE)
-        scores = combine.total(self._hooks.node_orders, n, task, nodes, again=self._scored and rows is not None)
+        if self._scored:
+            scores = combine.total(self._hooks.node_orders, n, task, nodes, again=rows is not None)
+        else:
+            started = state.clock.stopwatch()
+            scores = combine.total(self._hooks.node_orders, n, task, nodes, again=False)
+            self.scored_s = state.clock.stopwatch() - started if self.scored_s is None else self.scored_s
         self._scored |= rows is None
         scores = scores + _of(self._added, rows) if self._scores.fixed else scores.copy()
         later = self._nowhere[:n] if promised is None else np.where(promised, scores, _NOWHERE)

@@ -140,17 +140,22 @@ class Placement:
 
     def rank(self, task: TaskInfo, node_set: int = 0) -> NodeRanking:
         """Rank the nodes of a set for tasks like this one; `ranking` keeps what this returns."""
+        stopwatch = self._state.clock.stopwatch
+        started = stopwatch()
         infeasible = self.statically_infeasible(task, node_set)
-        return NodeRanking(
-            self._state,
-            self._hooks.nodes,
-            task,
-            infeasible.nodes,
-            self.inter_pod_filters(task.shape_id),
-            self.raw_scores.of(task, infeasible),
-            self._explain,
-            self._nowhere,
+        filters = self.inter_pod_filters(task.shape_id)
+        filtered = stopwatch()
+        scores = self.raw_scores.of(task, infeasible)
+        raw = stopwatch()
+        found = NodeRanking(
+            self._state, self._hooks.nodes, task, infeasible.nodes, filters, scores, self._explain, self._nowhere
         )
+        scored_s = found.scored_s
+        rest = stopwatch() - raw - (scored_s or 0.0)
+        self._state.report.rankings.append(
+            (filtered - started + rest, None if scored_s is None else raw - filtered + scored_s)
+        )
+        return found
 
     def rejection(self, shape_id: int) -> Rejection:
         """Return why no node takes a task of this shape now."""

@@ -140,6 +140,8 @@ class CycleReport:
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
     plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> sum of all calls
     plugin_longest: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> longest call
+    # First look at all nodes for a kind of task: seconds to find the feasible nodes, and to score them if any.
+    rankings: list[tuple[float, float | None]] = field(default_factory=list)
     jobs: dict[JobKey, JobReport] = field(default_factory=dict)  # jobs that have pending tasks or were placed
     queues: dict[str, QueueReport] = field(default_factory=dict)  # all queues, if a plugin reports them
     # Queue -> what it and all queues below it hold, by resource.

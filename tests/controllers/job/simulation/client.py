@@ -11,6 +11,7 @@ from tests.controllers.job.simulation.server import Obj, Server
 from tests.controllers.job.simulation.stepping import StepLoop
 from volcano_py.kube import errors
 from volcano_py.kube.client import PatchType
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.resource import Resource
 
 T = TypeVar("T")
@@ -53,6 +54,9 @@ class Audit(Protocol):
 
 class Client:
     """Stands in for `ApiClient` in one incarnation of the controller."""
+
+    outage: Outage | None = None
+    """Every failure is logged."""
 
     def __init__(
         self, server: Server, loop: StepLoop, fate: Callable[[str, Resource], Fate], audit: Audit | None
