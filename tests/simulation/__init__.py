@@ -1,0 +1,1 @@
+"""Deterministic simulation of the whole system: one thread, a virtual clock, and faults that come from one seed."""

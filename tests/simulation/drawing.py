@@ -1,0 +1,97 @@
+"""From a seed to a plan."""
+
+from typing import Final
+
+from tests.simulation.draws import Draws
+from tests.simulation.faults import FAULTS, Kind
+from tests.simulation.plan import Plan, Queue, Size, Strike, Work
+
+_CONFS: Final = (
+    *("helm-default", "helm-default", "helm-default+preempt", "helm-default+preempt"),
+    *("helm-default+preempt+capacity", "built-in", "built-in+preempt"),
+)
+_KINDS: Final = ("gang", "gang", "vcjob", "vcjob", "vcjob", "single", "deployment")
+_POLICIES: Final = (
+    *("", "PodFailed RestartJob", "PodFailed RestartJob", "PodFailed AbortJob", "PodFailed TerminateJob"),
+    *("PodFailed RestartTask", "PodFailed RestartPod", "TaskCompleted CompleteJob"),
+)
+_COMMANDS: Final = (("AbortJob", "ResumeJob"), ("RestartJob", "RestartJob"), ("AbortJob", "AbortJob"))
+_WITH_WEBHOOKS: Final = 0.25
+"""The part of the seeds in which webhooks run: they make a schedule a tenth more expensive."""
+_TOGETHER: Final = 0.5
+"""How often a fault begins soon after another one, so that the two meet."""
+_AT_WORK: Final = 0.6
+"""How often a fault begins soon after work was submitted, near its binds."""
+
+
+def draw_plan(seed: int, size: Size) -> Plan:
+    """Return the plan of a seed."""
+    draws = Draws(seed, "plan")
+    nodes = tuple(draws.one_of((4, 4, 6)) for _ in range(draws.whole(*size.nodes)))
+    queues = (Queue("default"), _draw_queue(seed, "research", sum(nodes)))
+    work = tuple(draw_work(seed, size, number, queues) for number in range(size.works))
+    webhooks = draws.happens(_WITH_WEBHOOKS)
+    conf = draws.one_of(_CONFS)
+    count = draws.whole(*size.strikes)
+    strikes: list[Strike] = []
+    for number in range(count):
+        strikes.append(_draw_strike(seed, size, number, webhooks, work, strikes))
+    return Plan(seed, size, conf, nodes, queues[1:], work, tuple(strikes), webhooks)
+
+
+def _draw_queue(seed: int, name: str, cpus: int) -> Queue:
+    draws = Draws(seed, f"queue {name}")
+    limited, guaranteed = draws.happens(0.25), draws.happens(0.25)
+    most = max(6, cpus * draws.whole(4, 9) // 10)
+    return Queue(
+        name,
+        draws.whole(1, 4),
+        capability=str(most) if limited else "",
+        guarantee=str(draws.whole(1, 4)) if guaranteed else "",
+        deserved=str(min(max(4, cpus // 2), most)),  # between guarantee and capability, as webhooks demand
+        reclaimable=draws.happens(0.8),
+    )
+
+
+def draw_work(seed: int, size: Size, number: int, queues: tuple[Queue, ...]) -> Work:
+    """Return one piece of work."""
+    draws = Draws(seed, f"work {number}")
+    kind = draws.one_of(_KINDS)
+    pods = draws.whole(1, 3) if kind == "single" else draws.whole(2, 6)
+    commands: tuple[tuple[float, str], ...] = ()
+    if kind == "vcjob" and draws.happens(0.3):
+        first, second = draws.one_of(_COMMANDS)
+        after = round(draws.between(0.5, size.length_s * 0.3), 3)
+        commands = ((after, first), (round(after + draws.between(0.1, 8.0), 3), second))
+    ends = draws.happens(0.4)
+    return Work(
+        number,
+        at=round(draws.between(0.0, size.length_s * 0.7), 3),
+        kind=kind,
+        pods=pods,
+        minimum=pods if draws.happens(0.7) else draws.whole(1, pods),
+        cpu=draws.one_of(("1", "1", "2", "3")),
+        queue=draws.one_of(queues).name,
+        priority=draws.one_of(("", "low", "high", "high")),
+        ends_after_s=round(draws.between(3.0, size.length_s * 0.5), 3) if ends and kind != "deployment" else 0.0,
+        fails=draws.happens(0.3),
+        tasks=draws.whole(1, 2),
+        policy=draws.one_of(_POLICIES),
+        deleted_after_s=round(draws.between(1.0, size.length_s * 0.4), 3) if draws.happens(0.2) else 0.0,
+        commands=commands,
+    )
+
+
+def _draw_strike(
+    seed: int, size: Size, number: int, webhooks: bool, work: tuple[Work, ...], before: list[Strike]
+) -> Strike:
+    """Return one fault: it may come at any time, together with the one before, or when work is being placed."""
+    draws = Draws(seed, f"strike {number}")
+    kinds: list[Kind] = [kind for kind in FAULTS.values() if webhooks or not kind.webhooks for _ in range(kind.weight)]
+    at = draws.between(0.5, size.length_s * 0.85)
+    if before and draws.happens(_TOGETHER):
+        at = before[-1].at + draws.between(0.0, 3.0)
+    elif draws.happens(_AT_WORK):
+        at = draws.one_of(work).at + draws.between(0.0, 1.5)
+    at = round(min(max(at, 0.5), size.length_s * 0.9), 3)
+    return draws.one_of(kinds).strike(number, at, draws)

@@ -1,0 +1,95 @@
+"""Evictions: nobody is evicted for nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tests.simulation import objects
+from tests.simulation.insight import Shown
+from tests.simulation.invariants.invariant import Invariant
+from tests.simulation.loop import Process
+from volcano_py.apiserver.store import Event
+from volcano_py.model.decisions import Decision, Evict
+
+if TYPE_CHECKING:
+    from tests.simulation.servers import Asked
+    from tests.simulation.world import World
+
+_ROOM: Final = frozenset(
+    {
+        *("node vanishes", "node cordoned", "pod vanishes", "pod replaced under its name", "foreign binder"),
+        *("configuration", "kill", "pause", "isolation", "partition", "half-open connections"),
+    }
+)
+
+
+@dataclass(slots=True)
+class _Eviction:
+    at: float
+    victim: str
+    action: str
+    beneficiary: str
+    """The PodGroup that gets the room, by ``namespace/name``."""
+
+
+class EvictionsHelp(Invariant):
+    """Whoever is evicted makes room for somebody who is then placed.
+
+    After an eviction that took effect, a pod of its beneficiary gets a node until the system rests. Excused is only
+    what a later event explains: a fault that takes away the room, the beneficiary or the plan; work that was submitted
+    later and may come first; or the beneficiary's own end.
+    """
+
+    name = "evictions help"
+
+    def __init__(self, world: "World") -> None:
+        super().__init__(world)
+        self._decided: dict[tuple[Process, str], Evict] = {}
+        self._done: list[_Eviction] = []
+        self._lost: dict[str, float] = {}  # group -> when it lost a pod last
+        self._placed: dict[str, float] = {}  # group -> when one of its pods got a node last
+
+    def decided(self, process: Process, shown: Shown, batch: Sequence[Decision]) -> None:
+        """Note for whom pods are evicted."""
+        for decision in batch:
+            if isinstance(decision, Evict):
+                self._decided[process, decision.task.uid] = decision
+
+    def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
+        """Look at pods that are deleted by a scheduler, and at pods that are bound."""
+        if resource != objects.PODS:
+            return
+        at = self.world.loop.time()
+        meta = event.stored.obj["metadata"]
+        pod = self.world.truth.pods[meta["uid"]]
+        if event.type == "DELETED":
+            self._lost[f"{meta['namespace']}/{pod.job}"] = at
+        if asked is None:
+            return
+        if asked.resource == "pods/binding":
+            self._placed[f"{meta['namespace']}/{pod.job}"] = at
+        elif asked.verb == "delete" and asked.client.name.startswith("scheduler"):
+            decision = self._decided.pop((asked.client, pod.uid), None)
+            if decision is not None and decision.beneficiary is not None:
+                self._done.append(_Eviction(at, pod.key, decision.action, str(decision.beneficiary)))
+            elif decision is None and not pod.terminating:
+                self.violated(f"{asked.client.name} has deleted {pod.key} without having decided so")
+
+    def at_rest(self) -> None:
+        """Look for beneficiaries that were not placed."""
+        for one in self._done:
+            if self._placed.get(one.beneficiary, -1.0) < one.at and not self._excused(one):
+                self.violated(
+                    f"{one.victim} was evicted ({one.action}) for {one.beneficiary}, which got no node after it"
+                )
+
+    def _excused(self, one: _Eviction) -> bool:
+        plan = self.world.plan
+        if any(strike.kind in _ROOM and strike.at + strike.lasts_s >= one.at - 1.0 for strike in plan.strikes):
+            return True
+        if any(work.at >= one.at - 1.0 for work in plan.work):
+            return True
+        if self._lost.get(one.beneficiary, -1.0) >= one.at:
+            return True  # its pods went, as in a restart of its job
+        namespace, _, name = one.beneficiary.partition("/")
+        return self.world.servers.get(objects.GROUPS, name, namespace) is None

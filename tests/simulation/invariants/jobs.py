@@ -1,0 +1,234 @@
+"""Jobs: they take the ways of their table, a lost pod restarts its job, and at rest a job has what it should have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.simulation import objects
+from tests.simulation.invariants.invariant import Invariant
+from volcano_py.api import keys
+from volcano_py.apiserver.store import Event
+
+if TYPE_CHECKING:
+    from tests.simulation.servers import Asked
+    from tests.simulation.world import World
+
+_CONTROLLERS: Final = "controllers"
+_EVICTED: Final = "PodEvicted"
+_RESTART: Final = "RestartJob"
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_KILLED: Final = frozenset({"Restarting", "Aborting", "Terminating", "Completing"})
+_FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
+    "": frozenset({"Pending"}),
+    "Pending": frozenset({"Running"}) | _KILLED,
+    "Running": frozenset({"Pending", "Completed", "Failed"}) | _KILLED,
+    "Restarting": frozenset({"Pending", "Failed", "Aborting", "Terminating", "Completing"}),
+    "Aborting": frozenset({"Aborted", "Restarting"}),
+    "Aborted": frozenset({"Restarting"}),
+    "Terminating": frozenset({"Terminated"}),
+    "Completing": frozenset({"Completed"}),
+    "Completed": frozenset(),
+    "Failed": frozenset(),
+    "Terminated": frozenset(),
+}
+"""Volcano's state machine, stated anew. Volcano does not honour an end that is asked for during a restart; we do."""
+_ACTIVE: Final = frozenset({"Pending", "Running"})
+_AT_REST: Final = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
+
+
+@dataclass(slots=True)
+class _Pod:
+    """A pod of a job, as the API server had it last."""
+
+    key: str
+    job: str
+    version: int
+    by_others: bool | None = None
+    """Whether somebody else than the controllers has deleted it; None: nobody has."""
+    killed: bool = False
+    """Whether the controllers have marked it."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """A job, as the API server had it last, and what became of its pods."""
+
+    phase: str = ""
+    version: int = 0
+    retries: int = 0
+    lost: dict[str, int] = field(default_factory=dict)
+    """Pods that others have deleted, by key, with the version of the job for which they were made."""
+
+
+class JobsKeepTheirTable(Invariant):
+    """A job takes only the ways of its table, counts every restart, and restarts for a lost pod only if it lost one.
+
+    At rest, a job that is not finished has a later version than each pod that it lost to others, if it is to restart
+    for that. Rests on what the API server has accepted, and on who asked for it.
+    """
+
+    name = "jobs keep their table"
+
+    def __init__(self, world: "World") -> None:
+        super().__init__(world)
+        self._jobs: dict[str, _Job] = {}
+        self._pods: dict[str, _Pod] = {}
+
+    def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
+        """Follow jobs and their pods."""
+        if resource == objects.JOBS:
+            self._job_changed(event)
+        elif resource == objects.PODS:
+            self._pod_changed(event, asked)
+
+    def _job_changed(self, event: Event) -> None:
+        obj = event.stored.obj
+        status = obj.get("status", {})
+        job = self._jobs.setdefault(obj["metadata"]["uid"], _Job())
+        before = _Job(job.phase, job.version, job.retries)
+        job.phase = status.get("state", {}).get("phase", "")
+        job.version, job.retries = status.get("version", 0), status.get("retryCount", 0)
+        if job.version < before.version or job.retries < before.retries:
+            self.violated(f"job {event.stored.key} forgets restarts: {before} became {job}")
+        if job.phase == before.phase:
+            return
+        if job.phase not in _FOLLOWS[before.phase]:
+            self.violated(f"job {event.stored.key} went from {before.phase or 'its beginning'} to {job.phase}")
+        if job.phase == "Restarting":
+            if before.phase in _ACTIVE | {""} and job.retries != before.retries + 1:
+                self.violated(f"job {event.stored.key} restarts, and its retryCount stays {job.retries}")
+            reason = status["state"].get("reason", "")
+            if reason == _EVICTED and max(job.lost.values(), default=-1) < before.version:
+                self.violated(f"job {event.stored.key} restarts because of a pod that nobody has taken from it")
+
+    def _pod_changed(self, event: Event, asked: "Asked | None") -> None:
+        meta = event.stored.obj["metadata"]
+        pod = self._pods.get(meta["uid"])
+        if pod is None:
+            if not (owner := _owner(meta)):
+                return
+            version = int(meta.get("annotations", {}).get(keys.JOB_VERSION, 0))
+            pod = self._pods[meta["uid"]] = _Pod(event.stored.key, owner, version)
+        pod.killed |= keys.OUT_OF_SYNC in meta.get("annotations", {})
+        gone = event.type == "DELETED"
+        if pod.by_others is None and (gone or "deletionTimestamp" in meta):
+            pod.by_others = asked is None or not asked.client.name.startswith(_CONTROLLERS)
+        if pod.by_others and not pod.killed:
+            job = self._jobs.setdefault(pod.job, _Job())
+            job.lost[pod.key] = max(pod.version, job.lost.get(pod.key, 0))
+
+    def at_rest(self) -> None:
+        """Compare the versions of jobs with those of the pods that they have lost."""
+        there = {pod["metadata"]["uid"] for pod in self.world.servers.objects(objects.PODS)}
+        for obj in self.world.servers.objects(objects.JOBS):
+            job = self._jobs[obj["metadata"]["uid"]]
+            if job.phase not in _ACTIVE or not _restarts(obj):
+                continue
+            for uid, pod in self._pods.items():
+                if pod.job != obj["metadata"]["uid"] or uid in there or not pod.by_others or pod.killed:
+                    continue
+                if pod.version >= job.version:
+                    name = obj["metadata"]["name"]
+                    self.violated(f"job {name} has lost {pod.key} in version {pod.version} and did not restart")
+
+
+class OnePodPerIndex(Invariant):
+    """A job never has two pods of one task and index at a time.
+
+    Rests on the owner and the labels of the pods, not on their names.
+    """
+
+    name = "one pod per index"
+
+    def __init__(self, world: "World") -> None:
+        super().__init__(world)
+        self._there: dict[tuple[str, str, str], str] = {}  # owner, task, index -> uid of the pod
+
+    def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
+        """Look at pods that come and go."""
+        if resource != objects.PODS or event.type == "MODIFIED":
+            return
+        meta = event.stored.obj["metadata"]
+        owner = _owner(meta)
+        if not owner:
+            return
+        index = (owner, *_index(meta))
+        if event.type == "DELETED":
+            if self._there.get(index) == meta["uid"]:
+                del self._there[index]
+        elif index in self._there:
+            self.violated(f"pod {event.stored.key} is the second one of its job with task {index[1]}, index {index[2]}")
+        else:
+            self._there[index] = meta["uid"]
+
+
+class JobsHaveTheirPods(Invariant):
+    """At rest, a job that is under way has its PodGroup and, once that is admitted, one pod for every task and index.
+
+    A job that has ended has no PodGroup and no pod that has not ended. No pod that has not ended is of a former
+    version, and none is left of a job that is gone. A job that cannot create pods says so.
+    """
+
+    name = "jobs have their pods"
+
+    def at_rest(self) -> None:
+        """Compare jobs with PodGroups and pods."""
+        groups: dict[str, dict[str, Any]] = {}
+        for group in self.world.servers.objects(objects.GROUPS):
+            groups[_owner(group["metadata"])] = group
+        pods: dict[str, list[dict[str, Any]]] = {}
+        for pod in self.world.servers.objects(objects.PODS):
+            pods.setdefault(_owner(pod["metadata"]), []).append(pod)
+        for job in self.world.servers.objects(objects.JOBS):
+            uid = job["metadata"]["uid"]
+            self._look(job, groups.get(uid), pods.pop(uid, []))
+        pods.pop("", None)
+        for orphans in pods.values():
+            self.violated(f"the job of {sorted(pod['metadata']['name'] for pod in orphans)} is gone")
+
+    def _look(self, job: dict[str, Any], group: dict[str, Any] | None, pods: list[dict[str, Any]]) -> None:
+        name, status = job["metadata"]["name"], job.get("status", {})
+        phase = status.get("state", {}).get("phase", "")
+        alive = [pod for pod in pods if pod["status"].get("phase") not in _ENDED]
+        if phase in _AT_REST:
+            if alive or group is not None:
+                self.violated(f"job {name} is {phase} and still has pods or a PodGroup")
+            return
+        if phase not in _ACTIVE:
+            self.violated(f"job {name} stays in phase {phase or 'none'}")
+            return
+        if group is None:
+            self.violated(f"job {name} is {phase} and has no PodGroup")
+            return
+        version = status.get("version", 0)
+        for pod in alive:
+            made_for = int(pod["metadata"]["annotations"].get(keys.JOB_VERSION, 0))
+            if made_for < version:
+                self.violated(f"pod {pod['metadata']['name']} is of version {made_for}, its job of version {version}")
+        admitted = group.get("status", {}).get("phase", "") not in ("", keys.PHASE_PENDING)
+        asked = {(task["name"], str(index)) for task in job["spec"]["tasks"] for index in range(task["replicas"])}
+        found = {_index(pod["metadata"]) for pod in pods}
+        missing = asked - found if admitted and status["state"].get("reason") != "FailedCreate" else set()
+        if missing or found - asked:
+            more = sorted(found - asked)
+            self.violated(f"job {name} is {phase}; pods that are missing: {sorted(missing)}, that are too many: {more}")
+
+
+def _index(meta: dict[str, Any]) -> tuple[str, str]:
+    """Return the task and the index of a job's pod."""
+    labels = meta.get("labels", {})
+    return labels.get(keys.TASK_SPEC, ""), labels.get(keys.TASK_INDEX, "")
+
+
+def _owner(meta: dict[str, Any]) -> str:
+    """Return the uid of the job that controls an object, "" if none does."""
+    for owner in meta.get("ownerReferences", []):
+        if owner.get("controller") and owner["kind"] == "Job" and owner["apiVersion"].startswith("batch.volcano.sh/"):
+            return str(owner["uid"])
+    return ""
+
+
+def _restarts(job: dict[str, Any]) -> bool:
+    """Say whether a job is to restart when it loses a pod."""
+    policies = job["spec"].get("policies", [])
+    return any(policy.get("event") == _EVICTED and policy.get("action") == _RESTART for policy in policies)

@@ -1,0 +1,59 @@
+"""What must hold once nothing happens any more."""
+
+from typing import TYPE_CHECKING
+
+from tests.simulation import insight, objects, programs
+from tests.simulation.invariants.invariant import Invariant
+from volcano_py.apiserver.store import Event
+from volcano_py.model.decisions import RecordEvent
+
+if TYPE_CHECKING:
+    from tests.simulation.servers import Asked
+    from tests.simulation.world import World
+
+
+class Rest(Invariant):
+    """Without faults and without work, the system comes to rest: it writes nothing but leases."""
+
+    name = "rest"
+
+    def __init__(self, world: "World") -> None:
+        super().__init__(world)
+        self.last_write_at = 0.0
+        self.last = ""
+
+    def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
+        """Note the time of every write, also of the cluster itself."""
+        if resource != objects.LEASES:
+            self.last_write_at = self.world.loop.time()
+            self.last = (
+                f"{'cluster' if asked is None else asked.client.name} {event.type} {resource} {event.stored.key}"
+            )
+
+    def answered(self, asked: "Asked", status: int) -> None:
+        """Count writes that are refused, too."""
+        if asked.method != "GET" and not asked.resource.startswith("leases"):
+            self.last_write_at = self.world.loop.time()
+            self.last = f"{asked.client.name} {asked.verb} {asked.resource}: {status}"
+
+
+class NothingLeftToDecide(Invariant):
+    """A fresh full cycle over a rebuilt cache decides nothing: it binds and evicts nothing, and its texts are there.
+
+    So no gang stays in part that such a cycle would complete, and what users read is what a scheduler that starts now
+    would write. Events are not compared: they tell what happened, not what is. The cycle keeps the cool-downs of the
+    leader, which forbid for some minutes that two jobs evict each other in turn.
+    """
+
+    name = "nothing left to decide"
+
+    def at_rest(self) -> None:
+        """Run such a cycle."""
+        leading = [machine.running for machine in self.world.schedulers() if insight.works(machine)]
+        if not leading:
+            self.violated("no scheduler leads")
+            return
+        cache, memory = programs.rebuilt(self.world.servers), programs.of_time(leading[0])
+        for decision in programs.fresh_cycle(cache, self.world.conf.text, self.world.loop.time(), memory):
+            if not isinstance(decision, RecordEvent) and cache.to_write(decision) is not None:
+                self.violated(f"a fresh cycle decides {decision}")

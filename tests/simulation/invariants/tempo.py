@@ -1,0 +1,101 @@
+"""How often programs ask again for what was refused."""
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tests.simulation.invariants.invariant import Invariant
+from tests.simulation.loop import Process
+from tests.simulation.network import End
+
+if TYPE_CHECKING:
+    from tests.simulation.servers import Asked
+    from tests.simulation.world import World
+
+_WINDOW_S: Final = 15.0
+_MOST_REFUSED: Final = 11
+"""Refusals of one request within the window; a back-off from 0.2 s that doubles makes eight."""
+_EARLY: Final = 4
+"""An answer may be lost on its way, so that some requests come too early."""
+_SLACK_S: Final = 0.3
+
+_Key = tuple[str, str, str]
+
+
+class RefusalsAreHeeded(Invariant):
+    """Who is refused asks less and less often, and not before the time that the server has named."""
+
+    name = "refusals are heeded"
+
+    def __init__(self, world: "World") -> None:
+        super().__init__(world)
+        self._refused: dict[_Key, deque[float]] = {}
+        self._not_before: dict[_Key, float] = {}
+        self._early: dict[_Key, int] = {}
+
+    def answered(self, asked: "Asked", status: int) -> None:
+        """Count the refusals of a request."""
+        machine = self.world.machines.get(asked.client.name)
+        if machine is None or machine.process is not asked.client or asked.resource.startswith("leases"):
+            return
+        if asked.method == "GET" or (asked.method == "POST" and asked.resource != "pods/binding"):
+            return  # lists have a back-off of their own; what is created is another object each time
+        key = (f"{machine.name} {machine.starts}", asked.method, asked.path)
+        at = self.world.loop.time()
+        self._look_at_time(asked, key)
+        if status < 400:
+            self._refused.pop(key, None)
+            self._early.pop(key, None)
+            return
+        if status == 429 and asked.retry_after_s:
+            self._not_before[key] = at + asked.retry_after_s
+        times = self._refused.setdefault(key, deque(maxlen=_MOST_REFUSED + 1))
+        times.append(at)
+        if len(times) > _MOST_REFUSED and at - times[0] < _WINDOW_S:
+            lasted_s = at - times[0]
+            what = f"{asked.method} {asked.path} {len(times)} times in {lasted_s:.1f} s"
+            self.violated(f"{asked.client.name} sent {what}, refused each time")
+
+    def _look_at_time(self, asked: "Asked", key: _Key) -> None:
+        until = self._not_before.pop(key, None)
+        if until is None or asked.sent_at >= until - _SLACK_S:
+            return
+        self._early[key] = early = self._early.get(key, 0) + 1
+        if early >= _EARLY:
+            self.violated(
+                f"{asked.client.name} sent {asked.method} {asked.path} {early} times before the time of Retry-After"
+            )
+
+
+class _Wait(NamedTuple):
+    until: float
+    connection: End
+
+
+class RetryAfterIsHonoured(Invariant):
+    """A write that was refused with Retry-After is not repeated by the same process before that time.
+
+    The answer has surely arrived if the connection that brought it is still in use when the next request comes, and
+    nobody garbles answers. The time counts from when the server answered. Leases are left out: their deadlines are
+    shorter. So are reads, which other parts of a program may need for themselves, and creations without a name.
+    """
+
+    name = "Retry-After is honoured"
+
+    def __init__(self, world: "World") -> None:
+        super().__init__(world)
+        self._waits: dict[tuple[Process, str, str], _Wait] = {}
+
+    def answered(self, asked: "Asked", status: int) -> None:
+        """Compare when a request was sent with what the last answer to it has said."""
+        if asked.method == "GET" or asked.resource.startswith("leases"):
+            return
+        if asked.method == "POST" and asked.resource != "pods/binding":
+            return
+        key = (asked.client, asked.method, asked.path)
+        wait = self._waits.pop(key, None)
+        arrived = wait is not None and not wait.connection.is_closing() and "garbled answers" not in self.world.struck
+        if wait is not None and arrived and asked.sent_at < wait.until:
+            early = wait.until - asked.sent_at
+            self.violated(f"{asked.client.name} sent {asked.method} {asked.path} {early:.2f} s before Retry-After")
+        if status in (429, 503) and asked.retry_after_s and asked.connection is not None:
+            self._waits[key] = _Wait(self.world.loop.time() + asked.retry_after_s, asked.connection)

@@ -1,0 +1,27 @@
+"""Every kind of fault takes effect: one that never does proves nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.simulation.drawing import draw_plan
+from tests.simulation.draws import Draws
+from tests.simulation.faults import FAULTS
+from tests.simulation.plan import Plan, Size, Strike
+from tests.simulation.world import simulate
+
+SMALL = Size("small", 16.0, 5, (1, 1), (3, 3), 1.0)
+TRIES = 6
+
+
+def with_one(kind: str, seed: int) -> Plan:
+    """Return a small plan with one fault, which begins when some work has come."""
+    strike = FAULTS[kind].strike(0, 2.0 + 2.0 * seed, Draws(seed, kind))
+    lost = Strike(1, 1.0, "dropped after it took effect", "create pods/binding", 10.0, 1.0)  # so that pods are read
+    strikes = (strike, lost) if kind == "some cannot be read" else (strike,)
+    return replace(draw_plan(seed, SMALL), strikes=strikes, webhooks=FAULTS[kind].webhooks)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_takes_effect_in_some_seed(kind: str) -> None:
+    assert any(kind in simulate(with_one(kind, seed)).struck for seed in range(TRIES))

@@ -1,0 +1,283 @@
+"""The invariants of jobs, PodGroups, queues and processes: each fails where it should, and only there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.simulation import objects
+from tests.simulation.draws import generator
+from tests.simulation.fabricated import Fabricated
+from tests.simulation.invariants import INVARIANTS
+from tests.simulation.sabotages import SABOTAGES
+from volcano_py.apiserver.origin import ORIGIN
+from volcano_py.kube.retry_queue import RetryQueue
+from volcano_py.model.objects import TaskRef
+
+JOB = "vcjob-0"
+WAITS_S = 62.0
+
+
+class Program:
+    """A program that does nothing, with such parts as invariants look at."""
+
+    def __init__(self, why_lost: str = "", **parts: object) -> None:
+        self.leading = SimpleNamespace(is_set=lambda: False)
+        self._context = SimpleNamespace(leadership=SimpleNamespace(why_lost=why_lost))
+        vars(self).update(parts)
+
+
+@pytest.fixture
+def world() -> Iterator[Fabricated]:
+    """A world with a scheduler and a controller manager that lead."""
+    token = ORIGIN.set(ORIGIN.get())
+    fabricated = Fabricated()
+    fabricated.node("node-0")
+    fabricated.lead(fabricated.one)
+    fabricated.lead(fabricated.controllers, "vc-controller-manager")
+    yield fabricated
+    fabricated.loop.abandon()
+    ORIGIN.reset(token)
+
+
+def job(world: Fabricated, phase: str = "Running", pods: int = 2, **counts: int) -> dict[str, Any]:
+    """Create a job with its PodGroup."""
+    body = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": JOB, "namespace": objects.NAMESPACE},
+        "spec": {
+            "schedulerName": "volcano",
+            "minAvailable": pods,
+            "policies": [{"event": "PodEvicted", "action": "RestartJob"}],
+            "tasks": [{"name": "main", "replicas": pods, "template": {"spec": objects.pod_spec("1")}}],
+        },
+    }
+    made = world.servers.create(body)
+    for step in ("Pending", "Running"):
+        status(world, step)
+        if step == phase:
+            break
+    status(world, phase, **counts)
+    if phase in ("Pending", "Running"):
+        group = objects.group("group", pods, "default", "1")
+        group["metadata"]["ownerReferences"] = [owner(made)]
+        world.servers.create(group)
+        world.put(objects.GROUPS, group, status={"phase": "Running"})
+    return made
+
+
+def status(world: Fabricated, phase: str, **counts: int) -> None:
+    """Write the status of the job."""
+    world.put(objects.JOBS, world.current(objects.JOBS, JOB), status={"state": {"phase": phase}, **counts})
+
+
+def owner(made: dict[str, Any]) -> dict[str, Any]:
+    """Return a reference to a controller."""
+    meta = made["metadata"]
+    return {
+        "apiVersion": made["apiVersion"],
+        "kind": made["kind"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+    }
+
+
+def member(world: Fabricated, made: dict[str, Any], index: int, name: str = "", phase: str = "Running") -> None:
+    """Create a pod of the job."""
+    pod = objects.pod(name or f"{JOB}-main-{index}", "1", "group")
+    pod["metadata"]["ownerReferences"] = [owner(made)]
+    pod["metadata"]["labels"] = {"volcano.sh/task-spec": "main", "volcano.sh/task-index": str(index)}
+    pod["metadata"]["annotations"]["volcano.sh/job-version"] = "0"
+    with world.asks(world.controllers, "create", "pods"):
+        created = world.servers.create(pod)
+    world.put(objects.PODS, created, status={"phase": phase})
+
+
+def test_a_job_as_it_should_be_violates_nothing(world: Fabricated) -> None:
+    made = job(world, running=2)
+    for index in (0, 1):
+        member(world, made, index)
+    assert not world.found()
+    assert not world.rest("jobs have their pods", "jobs keep their table")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [("Running", "Completed", True), ("Pending", "Completed", False), ("Completed", "Running", False)],
+)
+def test_a_way_that_the_table_does_not_have_is_found(world: Fabricated, before: str, after: str, allowed: bool) -> None:
+    job(world, before)
+    status(world, after)
+    assert world.found() == (set() if allowed else {"jobs keep their table"})
+
+
+def test_a_count_of_restarts_that_decreases_is_found(world: Fabricated) -> None:
+    job(world, version=2)
+    status(world, "Running", version=1)
+    assert world.found() == {"jobs keep their table"}
+
+
+def test_two_pods_of_one_index_are_found(world: Fabricated) -> None:
+    made = job(world)
+    member(world, made, 0)
+    world.remove(objects.PODS, f"default/{JOB}-main-0")
+    member(world, made, 0)
+    assert not world.found()
+    member(world, made, 0, "another")
+    assert world.found() == {"one pod per index"}
+
+
+@pytest.mark.parametrize("indices", [(0,), (0, 1, 2)])
+def test_a_pod_that_is_missing_or_too_many_is_found(world: Fabricated, indices: tuple[int, ...]) -> None:
+    made = job(world)
+    for index in indices:
+        member(world, made, index)
+    assert world.rest("jobs have their pods") == {"jobs have their pods"}
+
+
+def test_a_pod_that_outlives_its_job_is_found(world: Fabricated) -> None:
+    made = job(world, "Completed")
+    member(world, made, 0)
+    assert world.rest("jobs have their pods") == {"jobs have their pods"}
+
+
+def test_a_job_that_rests_on_its_way_is_found(world: Fabricated) -> None:
+    job(world, "Restarting", retryCount=1)
+    assert world.rest("jobs have their pods") == {"jobs have their pods"}
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_pod_for_a_version_that_the_job_has_left_is_found(world: Fabricated, version: int) -> None:
+    made = job(world, version=version)
+    world.at(2.0)
+    member(world, made, 0)
+    assert world.found() == ({"versions of jobs are kept"} if version else set())
+
+
+def test_counters_that_are_wrong_are_found(world: Fabricated) -> None:
+    made = job(world, running=1, pending=1)
+    for index in (0, 1):
+        member(world, made, index)
+    world.put(objects.GROUPS, world.current(objects.GROUPS, "group"), status={"phase": "Running", "running": 2})
+    assert world.rest("statuses are true") == {"statuses are true"}
+    status(world, "Running", running=2)
+    assert not world.rest("statuses are true")
+
+
+def test_two_groups_of_one_owner_are_found(world: Fabricated) -> None:
+    pod = world.pod("single", group="")
+    for name in ("one", "two"):
+        group = objects.group(name, 1, "default", "1")
+        group["metadata"]["ownerReferences"] = [owner({"apiVersion": "v1", "kind": "Pod", **pod})]
+        world.servers.create(group)
+        assert world.found() == ({"one group per owner"} if name == "two" else set())
+
+
+def test_a_pod_without_group_is_found(world: Fabricated) -> None:
+    pod = world.pod("single", group="")
+    assert world.rest("one group per owner") == {"one group per owner"}
+    world.servers.create(objects.group("g", 1, "default", "1"))
+    world.put(objects.PODS, pod, metadata={**pod["metadata"], "annotations": {objects.GROUP_NAME: "g"}})
+    assert not world.rest("one group per owner")
+
+
+@pytest.mark.parametrize(
+    ("phase", "node", "fits"), [("Running", "", False), ("Inqueue", "node-0", False), ("Running", "node-0", True)]
+)
+def test_a_phase_that_does_not_fit_is_found(world: Fabricated, phase: str, node: str, fits: bool) -> None:
+    group = world.servers.create(objects.group("g", 1, "default", "1"))
+    world.pod("p", **({"nodeName": node} if node else {}))
+    world.put(objects.GROUPS, group, status={"phase": phase})
+    assert world.rest("phases of groups fit") == (set() if fits else {"phases of groups fit"})
+
+
+def test_a_heap_that_grows_is_found(world: Fabricated) -> None:
+    queue: RetryQueue[str] = RetryQueue(attempts=1, clock=world.world.origin_clock, rng=generator(1, "queue"))
+    machine = world.world.machines["scheduler-0"]
+    machine._task, machine.running = SimpleNamespace(), Program(queue=queue)  # type: ignore[assignment]
+    machine.running.leading = SimpleNamespace(is_set=lambda: True)
+    invariant = next(each for each in world.world.invariants if each.name == "queues are bounded")
+    queue.plan("key", 10.0)
+    invariant.now()
+    assert not world.found() & {"queues are bounded"}
+    queue._due.extend((5.0, number, "key") for number in range(100))
+    invariant.now()
+    assert world.found() & {"queues are bounded"}
+    queue._rebuild()
+    world.at(20.0)
+    assert world.rest("queues are bounded") == {"queues are bounded"}
+
+
+def test_a_request_without_an_end_is_found(world: Fabricated) -> None:
+    with world.asks(world.one, "get", objects.PODS) as asked:
+        asked.connection = SimpleNamespace(is_closing=lambda: False)  # type: ignore[assignment]
+    world.servers.open[asked] = None
+    for at in (30.0, WAITS_S):
+        world.at(at)
+        world.now()
+        assert world.found() == ({"requests end"} if at == WAITS_S else set())
+
+
+@pytest.mark.parametrize(("code", "lost"), [(1, "it expired"), (1, ""), (0, "")])
+def test_a_program_that_ends_by_itself_is_found(world: Fabricated, code: int, lost: str) -> None:
+    world.world.machines["scheduler-1"].ends.append((Program(lost), code))
+    world.now()
+    assert world.found() == (set() if lost else {"programs end for a reason"})
+
+
+def test_a_program_that_does_not_end_when_asked_is_found(world: Fabricated) -> None:
+    machine = world.world.machines["scheduler-1"]
+    machine._task, machine.running = SimpleNamespace(), Program()  # type: ignore[assignment]
+    machine.shutdown = SimpleNamespace(graceful=SimpleNamespace(is_set=lambda: True))  # type: ignore[assignment]
+    for second in range(40):
+        world.at(float(second))
+        world.now()
+    assert world.found() == {"programs end for a reason"}
+
+
+def test_an_exception_that_nobody_takes_is_found(world: Fabricated) -> None:
+    world.now()
+    assert not world.found()
+    world.world.machines["scheduler-1"].process.errors.append({"message": "lost", "exception": ValueError()})
+    world.now()
+    assert world.found() == {"no process fails"}
+
+
+def test_a_lease_that_is_lost_without_reason_is_found(world: Fabricated) -> None:
+    for machine in world.world.machines.values():
+        machine._task = SimpleNamespace()  # type: ignore[assignment]
+    world.at(30.0)
+    world.now()
+    world.lead(world.other)
+    assert world.found() == {"the lease is kept"}
+
+
+@pytest.mark.parametrize("asked_about", [True, False])
+def test_a_bind_that_nobody_asks_about_is_found(world: Fabricated, asked_about: bool) -> None:
+    entry = SimpleNamespace(task=TaskRef("default", "p", "uid"), assumed_at=0.0)
+    machine = world.world.machines["scheduler-0"]
+    machine._task, machine.process = SimpleNamespace(), world.one  # type: ignore[assignment]
+    machine.running = Program(
+        cache=SimpleNamespace(binds=SimpleNamespace(ledger=[entry])),
+        binder=SimpleNamespace(holds=lambda uid: False),
+    )
+    machine.running.leading = SimpleNamespace(is_set=lambda: True)
+    invariant = next(each for each in world.world.invariants if each.name == "what is overdue is asked about")
+    for number in range(10):
+        world.at(80.0 + number)
+        name = "p" if asked_about else f"other-{number}"
+        with world.asks(world.one, "get", objects.PODS, key=name) as asked:
+            invariant.answered(asked, 200)
+    invariant.now()
+    assert world.found() == (set() if asked_about else {invariant.name})
+
+
+def test_every_invariant_has_a_test_in_which_it_fails() -> None:
+    """Or a sabotage for which a seed was found."""
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_invariants_*.py"))
+    sabotages = {name for sabotage in SABOTAGES.values() for name in sabotage.found_by}
+    assert not [name for name in INVARIANTS if f'"{name}"' not in tests and name not in sabotages]

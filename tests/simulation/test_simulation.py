@@ -1,0 +1,79 @@
+"""Simulations always go the same way, hold, and leave nothing behind."""
+
+import gc
+import weakref
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tests.simulation import programs, world
+from tests.simulation.__main__ import elsewhere
+from tests.simulation.drawing import draw_plan
+from tests.simulation.draws import Draws
+from tests.simulation.faults import FAULTS, Rule
+from tests.simulation.invariants.binds import OneBinding
+from tests.simulation.loop import HarnessError
+from tests.simulation.plan import FULL, SHORT
+from tests.simulation.world import simulate
+
+SHORT_SEEDS = range(12)
+FULL_SEED = 0
+SEED = 3
+MOST_LEFT = 2000
+"""Objects that a simulation may leave: caches of the programs' modules."""
+
+
+@pytest.mark.parametrize("seed", SHORT_SEEDS)
+def test_a_short_schedule_holds(seed: int) -> None:
+    """No invariant is violated, and pods got nodes."""
+    outcome = simulate(draw_plan(seed, SHORT))
+    assert not outcome.violations
+    assert outcome.bound
+
+
+def test_a_full_schedule_holds() -> None:
+    """The same, longer."""
+    assert not simulate(draw_plan(FULL_SEED, FULL)).violations
+
+
+def test_a_seed_always_goes_the_same_way() -> None:
+    """Here, told as a story, and in another process with other hashes of strings."""
+    plan = draw_plan(SEED, SHORT)
+    first = simulate(plan)
+    assert simulate(plan, told=True).digest == first.digest == elsewhere(SEED, "short")
+    assert simulate(draw_plan(SEED + 1, SHORT)).digest != first.digest
+
+
+def test_nothing_is_left_behind(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No object of a world outlives it, nothing is printed, and memory stays flat."""
+    worlds: list[weakref.ref[world.World]] = []
+    begin = world.World.__init__
+
+    def remembered(self: world.World, *arguments: object) -> None:
+        worlds.append(weakref.ref(self))
+        begin(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(world.World, "__init__", remembered)
+    definitions = msgspec.json.encode(programs._definitions())
+    simulate(draw_plan(SEED, SHORT))
+    gc.collect()
+    before = len(gc.get_objects())
+    simulate(draw_plan(SEED, SHORT))
+    assert [one() for one in worlds] == [None, None]
+    assert len(gc.get_objects()) - before < MOST_LEFT
+    assert msgspec.json.encode(programs._definitions()) == definitions
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("where", [(Rule, "judge"), (OneBinding, "changed"), (OneBinding, "at_rest")])
+def test_bugs_of_the_simulation_itself_are_raised(where: tuple[type, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the seed, although a server would make an answer of them."""
+
+    def broken(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(*where, broken)
+    refused = FAULTS["409"].strike(0, 1.0, Draws(0, "refused"))
+    with pytest.raises(HarnessError, match=r"seed 0 \(short\).*a bug"):
+        simulate(replace(draw_plan(0, SHORT), strikes=(refused,)))
