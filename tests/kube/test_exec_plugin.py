@@ -246,7 +246,7 @@ def test_a_plugin_that_is_cancelled_while_it_starts_is_ended_and_reaped(
 
     async def cancel_early() -> None:
         credentials = asyncio.create_task(load_credentials(kubeconfig=path, environ={"PATH": os.defpath}))
-        while not starts():
+        while not starts():  # noqa: ASYNC110 - nothing tells of the start
             await asyncio.sleep(0)
         for _ in range(turns):
             await asyncio.sleep(0)
