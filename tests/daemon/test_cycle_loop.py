@@ -1,6 +1,7 @@
 """When cycles run, on a clock that is moved by hand; the cycle itself is a stub with the real signature."""
 
 import asyncio
+import math
 import random
 import threading
 from collections.abc import AsyncIterator
@@ -177,6 +178,32 @@ async def test_while_something_is_pending_there_is_a_cycle_per_period(stage):
     await stage.pass_time(3.3)
 
     assert stage.loop.cycles == 5  # at the start, for the change, and three periods
+
+
+async def test_a_cycle_that_would_decide_nothing_again_is_run_again_after_ten_periods(stage):
+    stage.report = CycleReport(pending_tasks=1, repeats_until=math.inf)
+    stage.change(Change.POD_PENDING)
+
+    await stage.pass_time(9.5)
+    assert stage.loop.cycles == 2  # at the start, and for the change
+    await stage.pass_time(1.0)
+    assert stage.loop.cycles == 3
+
+    stage.change(Change.POD)  # a change is looked at within a period, as ever
+    await stage.pass_time(1.1)
+    assert stage.loop.cycles == 4
+
+
+@pytest.mark.parametrize(("holds_s", "pause_s"), [(0.2, 1.0), (4.0, 4.0), (-math.inf, 1.0)])
+async def test_such_a_cycle_runs_again_when_the_answer_may_change_but_not_before_a_period(stage, holds_s, pause_s):
+    until = stage.clock.now().timestamp() + 0.02 + holds_s
+    stage.report = CycleReport(pending_tasks=1, repeats_until=until)
+    stage.change(Change.POD_PENDING)
+
+    await stage.pass_time(pause_s - 0.1)
+    assert stage.loop.cycles == 2
+    await stage.pass_time(0.2)
+    assert stage.loop.cycles == 3
 
 
 async def test_a_refused_decision_asks_for_another_cycle(stage):

@@ -2,7 +2,8 @@
 
     idle ──── helpful change ───▶ debounce ──▶ cycle ──▶ nothing waits: idle
       │                                          │
-      └── other change ──▶ within the period ──▶ └─────▶ something waits: again within the period
+      └── other change ──▶ within the period ──▶ ├─────▶ something waits: again within the period
+                                                 └─────▶ the next would decide nothing, too: after ten periods
 
 A change is helpful if it could let a pending job be placed. A cycle that raises is reported, and the next one starts
 after a pause that grows. Only the end of the process ends the loop.
@@ -24,6 +25,7 @@ from volcano_py.daemon.cycle_runner import CycleRunner
 from volcano_py.daemon.debug import LastCycle
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.effects.backpressure import BindBackpressure
+from volcano_py.framework.state.memory import CycleReport
 from volcano_py.kube.backoff import Backoff
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.runtime.clock import Clock
@@ -36,6 +38,9 @@ _FAILED_CAP_S: Final = 30.0
 _CROWDED: Final = 128  # binds under way: twice as many as are sent at once
 _CROWDED_PAUSE_S: Final = 0.1
 """While more binds are under way, new decisions would wait behind them, and cycles would slow down the sending."""
+_PERIODS_AT_REST: Final = 10
+_AT_REST_S: Final = 10.0
+"""When a cycle runs again at the latest that would decide nothing again: only a fault of ours needs it."""
 _AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED, Change.EVICTION_FAILED}
 """A failed bind or eviction is decided again after a period, so that a final refusal is not repeated endlessly."""
 
@@ -168,6 +173,11 @@ class CycleLoop:
         """Return how long changes are gathered, in seconds: longer while more binds are under way than can be sent."""
         return max(self._debounce_s, _CROWDED_PAUSE_S) if self._backpressure.count > _CROWDED else self._debounce_s
 
+    def _pause_for(self, report: CycleReport) -> float:
+        """Return after how many seconds something that waits is looked at again if nothing changes."""
+        holds_s = report.repeats_until - self._clock.now().timestamp()
+        return max(self._period_s, min(holds_s, self._period_s * _PERIODS_AT_REST, _AT_REST_S))
+
     async def _cycle(self, why: str) -> None:
         started = self._running_since = self._clock.monotonic()
         try:
@@ -184,7 +194,7 @@ class CycleLoop:
             self._failures.reset()
             self._reporter.ended(report, Timing(why, taken - started, self._clock.monotonic() - started))
             if report.pending_tasks or report.jobs_refused:
-                self.wake_within_period()
+                self._wake_within(self._pause_for(report), "period")
             if report.tells_in is not None:
                 self._wake_within(report.tells_in, "arrivals")
         finally:

@@ -41,7 +41,10 @@ class DaemonOptions:
     """CSI drivers whose volumes do not count towards the limits of nodes."""
     seed: int = 0
     period_s: float = 1.0
-    """Longest time between two cycles while something is pending; without pending tasks no cycle runs."""
+    """Longest time between two cycles while something is pending and the next cycle could decide something.
+
+    If it could not, it runs after ten periods, within 10 s; without pending tasks no cycle runs.
+    """
     debounce_s: float = 0.02
     """One cycle sees all changes within this time."""
     metrics_address: ListenAddress | None = DEFAULT_METRICS_ADDRESS

@@ -1,14 +1,15 @@
 """One cycle: it takes a snapshot and a policy and returns decisions. It has no clock, no I/O and no randomness."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from volcano_py.api import keys
 from volcano_py.framework.evicting.starving import backing_off
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import Arrival, CycleReport, Memory
-from volcano_py.model.decisions import Emit
-from volcano_py.model.objects import JobKey
+from volcano_py.model.decisions import Decision, Emit
+from volcano_py.model.objects import JobKey, TaskTrait
 from volcano_py.model.rejections import Reason
 from volcano_py.scheduler.policy import Policy
 from volcano_py.scheduler.queue_report import report_queues
@@ -25,6 +26,7 @@ def run_cycle(
     while the second is still being placed. The cycle changes the snapshot. Equal arguments lead to equal decisions.
     """
     opened = clock.stopwatch()
+    sent = _Sent(emit)
     ssn = Session(
         snapshot=snapshot,
         tiers=policy.instantiate(),
@@ -32,7 +34,7 @@ def run_cycle(
         clock=clock,
         seed=seed,
         memory=memory,
-        emit=emit,
+        emit=sent,
         static_filters=policy.static_filters,
     )
     _block_jobs_without_queue(ssn)
@@ -50,8 +52,38 @@ def run_cycle(
     report_queues(ssn)
     write_statuses(ssn)
     arrivals, ssn.state.report.tells_in = ssn.arrivals.at_close()
+    following = _next(memory, ssn, arrivals)
+    if not sent.batches and _repeats(ssn, policy, memory, following):
+        ssn.state.report.repeats_until = clock.holds_until
     ssn.state.report.seconds["close"] = clock.stopwatch() - closing
-    return _next(memory, ssn, arrivals), ssn.state.report
+    return following, ssn.state.report
+
+
+class _Sent:
+    """Passes batches on, and counts them."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.batches = 0
+
+    def __call__(self, batch: tuple[Decision, ...]) -> None:
+        """Pass a batch on."""
+        self.batches += 1
+        self._emit(batch)
+
+
+def _repeats(ssn: Session, policy: Policy, memory: Memory, following: Memory) -> bool:
+    """Say whether a cycle that decided nothing would decide nothing again if cluster and time were the same.
+
+    It would if no plugin failed, no task waits until it may be tried again, and the next cycle remembers what this one
+    remembered. Plugins and actions of others are always asked again.
+    """
+    return (
+        policy.built_in
+        and not ssn.state.report.failures
+        and not (ssn.state.tasks.traits & TaskTrait.BACKING_OFF.value).any()
+        and replace(following, cycle=memory.cycle, seen=memory.seen) == memory
+    )
 
 
 def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival]) -> Memory:

@@ -75,6 +75,13 @@ class Policy:
     node_metrics: NodeMetricsConf | None = None  # the source of the load of nodes
 
     @property
+    def built_in(self) -> bool:
+        """Whether all plugins and actions are ours: those of others may look at more than the session."""
+        modules = [chosen.plugin.__module__ for tier in self.tiers for chosen in tier]
+        modules += [str(getattr(action, "__module__", None) or type(action).__module__) for _, action in self.actions]
+        return all(module.startswith("volcano_py.") for module in modules)
+
+    @property
     def action_names(self) -> tuple[str, ...]:
         """The names of the actions that run, in order."""
         return tuple(name for name, _ in self.actions)

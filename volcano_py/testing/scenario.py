@@ -8,6 +8,7 @@ must decide nothing either: a scheduler that alternates between placing and evic
 
 import copy
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -22,6 +23,7 @@ from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.api.storage import PersistentVolume, PersistentVolumeClaim
 from volcano_py.api.topology import HyperNode
 from volcano_py.cache.binds import Refused
+from volcano_py.cache.changes import Change
 from volcano_py.cache.evictions import Plan
 from volcano_py.cache.feeding import Known, prepared, why_pending, with_status, without_queue_gate
 from volcano_py.cache.state import SnapshotToken
@@ -141,9 +143,11 @@ class Scenario:
         self._result = Result()
         self._cycles = 0
         self._waited_s = 0.0
+        self._repeats_until = -math.inf  # until when cycles decide nothing, as the last one said, if nothing changes
         self._all_reported = True  # whether every waiting task has got its reason
         self._made = 0  # number of pods that came back
         self.cache = a_cluster(queues=queues, **options)
+        self.cache.on_change(self._has_changed)
         self.add(*objects)
 
     def add(self, *objects: Object) -> None:
@@ -151,6 +155,9 @@ class Scenario:
         for one in flat(objects):
             known = self._remember(one)
             (modified if known else added)(self.cache, one)
+
+    def _has_changed(self, _: frozenset[Change]) -> None:
+        self._repeats_until = -math.inf
 
     def finish(self, *names: str, phase: str = "Succeeded") -> None:
         """End pods by their names, or all pods of jobs."""
@@ -227,10 +234,15 @@ class Scenario:
         self._remove_evicted()
         batches: list[tuple[Decision, ...]] = []
         token, snapshot = self.cache.token, self.cache.snapshot()
+        repeats_until, self._repeats_until = self._repeats_until, -math.inf
         self._cycles += 1
-        clock = CycleClock(EPOCH.timestamp() + self._cycles + self._waited_s)
+        now = EPOCH.timestamp() + self._cycles + self._waited_s
+        clock = CycleClock(now)
         self._memory, report = run_cycle(snapshot, self._policy, clock, self._seed, self._memory, batches.append)
         self._all_reported = report.tells_in is None
+        if batches and now < repeats_until:
+            raise AssertionError(f"the last cycle said that the next one would decide nothing; it decides {batches}")
+        self._repeats_until = report.repeats_until
         if report.failures:
             raise AssertionError(f"plugins failed: {report.failures}")
         self._result.jobs = {_name(*key): job for key, job in report.jobs.items()}

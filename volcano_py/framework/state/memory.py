@@ -1,5 +1,6 @@
 """What survives from one cycle to the next, in a form that can be serialised; and what a cycle reports."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -135,6 +136,8 @@ class CycleReport:
     jobs_enqueued: int = 0
     jobs_refused: int = 0  # not enqueued because of a plugin; their tasks may not exist yet, and are not counted then
     pending_tasks: int = 0
+    # Until when (seconds since the epoch) a cycle over the same state of the cluster would decide nothing again.
+    repeats_until: float = -math.inf
     tells_in: float | None = None  # seconds until users may be told about a job whose tasks keep arriving, if any
     preemption_attempts: int = 0  # nodes on which an action simulated evictions
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close

@@ -38,7 +38,7 @@ class PendingEvictions:
         self._cooldowns = {
             (cooldown.preemptor, cooldown.victim): cooldown.until
             for cooldown in state.memory.cooldowns
-            if cooldown.until > state.now
+            if state.clock.is_before(cooldown.until)
         }
         self._preemptors_of: dict[JobKey, set[JobKey]] = {}  # by victim
         for preemptor, victim in self._cooldowns:
@@ -105,6 +105,6 @@ def _under_way(state: State) -> list[PlannedEviction]:
     for plan in state.memory.plans:
         statuses = [state.tasks.status[rows[uid]] for uid in plan.victims if uid in rows]
         failed = any(status in _RUNNING_OR_BOUND for status in statuses)
-        if TaskStatus.RELEASING in statuses and not failed and plan.until > state.now:
+        if TaskStatus.RELEASING in statuses and not failed and state.clock.is_before(plan.until):
             found.append(plan)
     return found

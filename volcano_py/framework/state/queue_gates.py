@@ -43,7 +43,7 @@ class QueueGates:
         # A Python loop over the tasks at the gate, if the memory has any.
         for row in pending[of_task == Admission.AT_GATE].tolist() if before else ():
             since = before.get(tasks.record(row).uid)
-            if since is not None and state.now - since <= PATIENCE_S:
+            if since is not None and state.clock.is_before(since + PATIENCE_S):
                 self.since[tasks.record(row).uid] = since
                 decided.append(row)
         through = pending[of_task == Admission.THROUGH]
