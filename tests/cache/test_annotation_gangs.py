@@ -163,11 +163,16 @@ def test_when_the_pod_group_is_deleted_the_annotations_count_again(make_cluster:
 
 def test_pods_without_numbers_are_no_gang_once_their_pod_group_is_gone(make_cluster: Any) -> None:
     group = a_group("qj")
-    cache = make_cluster(group, member("p1", None))
+    pods = (member("p1", None), member("p2", None, node="n1", phase="Running"))
+    cache = make_cluster(group, *pods)
 
     deleted(cache, group)
 
     assert gang(cache) is None
+    assert why(cache) == why(make_cluster(*pods)) != ""  # as a scheduler says that starts now
+    for pod in pods:
+        deleted(cache, pod)
+    assert why(cache) == ""
 
 
 def test_a_new_gang_is_a_helpful_change(make_cluster: Any, changes_of: Any) -> None:

@@ -193,3 +193,20 @@ async def test_the_newest_of_several_statuses_is_written(server, a_writer):
 
     assert found(server)["status"]["phase"] == "Running"
     assert writes(server) <= 2
+
+
+async def test_a_status_of_a_group_that_was_replaced_is_not_sent_again_while_the_watch_shows_the_old_one(
+    server, a_writer
+):
+    old = put_group(server, "g1")
+    stale = found(server)["metadata"]["resourceVersion"]
+    server.registry.delete(server.resources.named(PODGROUPS), "default", "g1")
+    new = put_group(server, "g1")
+    writer = a_writer(version_of=lambda _: stale, shown=lambda _: Shown(old, stale, "Pending", 0, 0, 0))
+
+    for _ in range(5):
+        await written(writer, a_status(old))
+    assert server.requests.count("patch", PODGROUPS, 409) == 1
+
+    await written(writer, a_status(new))
+    assert found(server)["status"]["phase"] == "Running"

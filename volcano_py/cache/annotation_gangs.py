@@ -10,7 +10,7 @@ status is kept here and never written. Annotations of pods that have ended do no
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from sys import intern
 from typing import Final, NamedTuple, TypeVar
@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 from volcano_py.api.core import Pod
 from volcano_py.cache.fields import seconds
 from volcano_py.model.decisions import SetPodGroupStatus
-from volcano_py.model.objects import JobKey, JobRecord
+from volcano_py.model.objects import JobKey, JobRecord, TaskRecord
 
 C = TypeVar("C")
 
@@ -93,14 +93,28 @@ class AnnotationGangs:
         if before == member and (member.number > 0 or self._gangs[key].wrong[uid][1] == written):
             return []
         changed = self.leave(uid)
-        gang = self._gangs.get(key)
-        if gang is None:
-            gang = self._gangs[key] = _Gang(JobRecord(key, f"{_UID_PREFIX}{key}", self._default_queue))
+        gang = self._gang(key)
         self._members[uid] = member
         gang.count(member, 1)
         if member.number <= 0:
             gang.wrong[uid] = (intern(pod.metadata.name), written)
         return [key, *(other for other in changed if other != key)]
+
+    def join_without_number(self, tasks: Iterable[TaskRecord]) -> None:
+        """Take in the pods of a PodGroup that is gone; those that were not kept because of it have no number."""
+        for task in tasks:
+            if task.uid in self._members or task.key is None:
+                continue
+            gang = self._gang(task.key)
+            member = self._members[task.uid] = _Member(task.key, _ABSENT, task.creation, task.priority)
+            gang.count(member, 1)
+            gang.wrong[task.uid] = (task.name, None)
+
+    def _gang(self, key: JobKey) -> _Gang:
+        gang = self._gangs.get(key)
+        if gang is None:
+            gang = self._gangs[key] = _Gang(JobRecord(key, f"{_UID_PREFIX}{key}", self._default_queue))
+        return gang
 
     def leave(self, uid: str) -> list[JobKey]:
         """Forget a pod that has ended or is gone; return the gangs that may have changed."""

@@ -11,6 +11,7 @@ PodGroup cannot be read.
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Final
 
 import msgspec
 import structlog
@@ -27,8 +28,11 @@ from volcano_py.cache.unreadable_objects import Unreadable, UnreadableObjects
 from volcano_py.kube.delivery import Event, EventType, Quarantined
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import JobKey, JobRecord
+from volcano_py.model.statuses import TaskStatus
 
 log = structlog.get_logger()
+
+_ENDED: Final = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 
 
 class PodGroupEvents:
@@ -176,7 +180,12 @@ class PodGroupEvents:
         self._drop(key)
 
     def _drop(self, key: JobKey) -> None:
-        self._records.pop(key, None)
+        if self._records.pop(key, None) is not None:
+            # Its pods are a gang by annotations now, as they would be for a scheduler that starts now.
+            places = (self._state.store.task(uid) for uid in self._state.store.tasks_of(key))
+            self._gangs.join_without_number(
+                place.record for place in places if place is not None and place.status not in _ENDED
+            )
         self._classes.pop(key, None)
         self._left_to.pop(key, None)
         self._show(key)

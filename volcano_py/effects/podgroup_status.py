@@ -119,7 +119,9 @@ class PodGroupStatusWriter:
             if found is None:
                 found = await self._read(key)
             if found.metadata.uid != wanted.uid:
-                return "obsolete"  # deleted, or another of the same name
+                # Another of the same name. The cycle decides this status until the watch shows the other one.
+                self._dedup.remember(key, _content(wanted), found, shown, found.metadata.resource_version)
+                return "obsolete"
             patch = status_patch(found.status, wanted, self._clock.now())
             if not patch:
                 self._dedup.remember(key, _content(wanted), found, shown, found.metadata.resource_version)
