@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.simulation import objects
+from tests.simulation import insight, objects, programs
 from tests.simulation.invariants.invariant import Invariant
 from volcano_py.api import keys
 from volcano_py.apiserver.store import Event
@@ -33,6 +33,8 @@ _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Volcano's state machine, stated anew. Volcano does not honour an end that is asked for during a restart; we do."""
 _ACTIVE: Final = frozenset({"Pending", "Running"})
+_KNOWN_AFTER_S: Final = 60.0
+"""After this time, a loss is surely written into the status of the job."""
 _AT_REST: Final = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
 
 
@@ -47,6 +49,9 @@ class _Pod:
     """Whether somebody else than the controllers has deleted it; None: nobody has."""
     killed: bool = False
     """Whether the controllers have marked it."""
+    lost_at: float = 0.0
+    seen_by: tuple[str, int] | None = None
+    """The controller manager that led when others deleted it, and the number of its process; None: it is not known."""
 
 
 @dataclass(slots=True)
@@ -64,7 +69,9 @@ class JobsKeepTheirTable(Invariant):
     """A job takes only the ways of its table, counts every restart, and restarts for a lost pod only if it lost one.
 
     At rest, a job that is not finished has a later version than each pod that it lost to others, if it is to restart
-    for that. Rests on what the API server has accepted, and on who asked for it.
+    for that. Excused are pods that were lost while no controller manager led, or less than a minute before the one that
+    led ended: the next one cannot know of them, as in Volcano. Rests on what the API server has accepted, and on who
+    asked for it.
     """
 
     name = "jobs keep their table"
@@ -113,9 +120,22 @@ class JobsKeepTheirTable(Invariant):
         gone = event.type == "DELETED"
         if pod.by_others is None and (gone or "deletionTimestamp" in meta):
             pod.by_others = asked is None or not asked.client.name.startswith(_CONTROLLERS)
+            pod.lost_at, pod.seen_by = self.world.loop.time(), self._leader()
         if pod.by_others and not pod.killed:
             job = self._jobs.setdefault(pod.job, _Job())
             job.lost[pod.key] = max(pod.version, job.lost.get(pod.key, 0))
+
+    def _leader(self) -> tuple[str, int] | None:
+        machines = (self.world.machines[name] for name in programs.CONTROLLERS)
+        return next(((machine.name, machine.starts) for machine in machines if insight.works(machine)), None)
+
+    def now(self) -> None:
+        """Note which losses the next controller manager cannot know of."""
+        for pod in self._pods.values():
+            if pod.seen_by is not None and self.world.loop.time() - pod.lost_at < _KNOWN_AFTER_S:
+                machine = self.world.machines[pod.seen_by[0]]
+                if machine.starts != pod.seen_by[1] or not insight.works(machine):
+                    pod.seen_by = None
 
     def at_rest(self) -> None:
         """Compare the versions of jobs with those of the pods that they have lost."""
@@ -126,6 +146,8 @@ class JobsKeepTheirTable(Invariant):
                 continue
             for uid, pod in self._pods.items():
                 if pod.job != obj["metadata"]["uid"] or uid in there or not pod.by_others or pod.killed:
+                    continue
+                if pod.seen_by is None:
                     continue
                 if pod.version >= job.version:
                     name = obj["metadata"]["name"]
