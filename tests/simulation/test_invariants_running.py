@@ -9,6 +9,7 @@ import pytest
 
 from tests.simulation import objects
 from tests.simulation.fabricated import EMPTY
+from tests.simulation.invariants.caches import CacheIsShown
 from tests.simulation.plan import Plan, Strike, Work
 from tests.simulation.world import World, simulate
 from volcano_py.daemon.cycle_loop import CycleLoop
@@ -22,6 +23,13 @@ VANISHES = Strike(0, 4.0, "pod vanishes")
 PLAN = replace(EMPTY, work=(WORK,), strikes=(VANISHES,))
 LOST = replace(PLAN, work=(replace(WORK, kind="single"),))
 """The pod that vanishes is not created again."""
+READ_AS_GONE = replace(
+    EMPTY,
+    size=replace(EMPTY.size, length_s=40.0),
+    work=(replace(WORK, deleted_after_s=3.0),),
+    strikes=(Strike(0, 0.3, "gone as it is read", lasts_s=40.0),),
+)
+"""The pods are deleted while the watch stalls; the scheduler reads them when their binds are overdue."""
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -139,3 +147,11 @@ def test_a_watch_that_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = Strike(1, 3.0, "watch expired", target=objects.NODES, amount=1.0)
     again = Strike(2, 4.5, "watch expired", target=objects.NODES, amount=1.0)
     assert "nothing is forgotten" in found(replace(PLAN, strikes=(cut, again)))
+
+
+def test_a_pod_that_was_read_as_gone_may_leave_the_cache_before_its_watch_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not found(READ_AS_GONE)
+    monkeypatch.setattr(CacheIsShown, "answered", lambda *_: None)
+    assert "the cache is what was shown" in found(READ_AS_GONE)

@@ -10,12 +10,26 @@ from tests.simulation.faults import (
     moments,
     network,
     policy,
+    reads,
     requests,
     watches,
 )
 from tests.simulation.faults.kinds import Judging, Kind, Rule
 
-_MODULES = (requests, watches, gaps, network, machines, moments, meanwhile, cluster, definitions, policy, admission)
+_MODULES = (
+    requests,
+    watches,
+    gaps,
+    network,
+    machines,
+    moments,
+    meanwhile,
+    reads,
+    cluster,
+    definitions,
+    policy,
+    admission,
+)
 
 FAULTS: dict[str, Kind] = {kind.name: kind for module in _MODULES for kind in module.KINDS}
 """All kinds of faults by name."""

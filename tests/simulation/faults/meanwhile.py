@@ -68,7 +68,8 @@ def _patch(world: "World", resource: str, namespace: str | None, name: str, **sp
             raise
 
 
-def _delete(world: "World", resource: str, name: str) -> None:
+def delete(world: "World", resource: str, name: str) -> None:
+    """Delete an object in the namespace of the work at once, if it is there."""
     if world.servers.get(resource, name, objects.NAMESPACE) is not None:
         kind = world.servers.registry.resources.named(resource)
         world.servers.registry.delete(kind, objects.NAMESPACE, name, DeleteOptions(grace_seconds=0))
@@ -96,11 +97,11 @@ def _take_room(now: _Moment) -> Callable[[], None] | None:
         return None
     name, cpu = f"meanwhile-{now.strike.number}", str(node["status"]["allocatable"]["cpu"])
     world.servers.create(objects.pod(name, cpu, schedulerName="default-scheduler", nodeName=now.bind.node))
-    return lambda: _delete(world, objects.PODS, name)
+    return lambda: delete(world, objects.PODS, name)
 
 
 def _remove_pod(now: _Moment) -> None:
-    _delete(now.world, objects.PODS, now.bind.task.name)
+    delete(now.world, objects.PODS, now.bind.task.name)
 
 
 def _refuse_and_remove_pod(now: _Moment) -> None:
@@ -131,7 +132,7 @@ def _delete_node(world: "World", name: str) -> None:
         world.servers.registry.delete(kind, None, name, DeleteOptions())
     for pod in world.servers.objects(objects.PODS):
         if pod["spec"].get("nodeName") == name:
-            _delete(world, objects.PODS, pod["metadata"]["name"])
+            delete(world, objects.PODS, pod["metadata"]["name"])
 
 
 def _lose_answers_and_lag(now: _Moment) -> Callable[[], None]:
@@ -157,7 +158,7 @@ def _delay_and_replace(now: _Moment) -> None:
     def replace() -> None:
         if world.servers.get(objects.PODS, name, objects.NAMESPACE) is None:
             return
-        _delete(world, objects.PODS, name)
+        delete(world, objects.PODS, name)
         kept = ("name", "namespace", "annotations", "labels")
         meta = {key: pod["metadata"][key] for key in kept if key in pod["metadata"]}
         spec = {key: value for key, value in pod["spec"].items() if key not in ("nodeName", "priority", "tolerations")}
