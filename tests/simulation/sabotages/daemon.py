@@ -60,8 +60,8 @@ SABOTAGES: Final = (
     Sabotage(
         "no-cycle-after-a-period",
         "volcano_py/daemon/cycle_loop.py",
-        "            if report.pending_tasks or report.jobs_refused:\n                self.wake_within_period()",
-        "            if report.pending_tasks < 0:\n                self.wake_within_period()",
+        "            if report.pending_tasks or report.jobs_refused:",
+        "            if report.pending_tasks < 0:",
         "A pod whose bind was refused once waits until something else happens in the cluster.",
         ("nothing left to decide",),
         ("bind refused for chosen pods*|403 create pods/binding|422 create pods/binding",),
