@@ -36,7 +36,7 @@ PATH = "/api/v1/namespaces/ns/pods/p/binding"
 def test_an_answer_becomes_the_error_of_its_status_and_reason(
     code: int, reason: str, kind: type[errors.ApiError]
 ) -> None:
-    body = json.dumps(a_status(code, reason, "the server's words")).encode()
+    body = json.dumps(a_status(code, reason, "the server's words", details={"kind": "pods", "name": "p"})).encode()
 
     error = errors.from_answer("create", PATH, code, body, {})
 
@@ -45,7 +45,14 @@ def test_an_answer_becomes_the_error_of_its_status_and_reason(
     assert error.maybe_applied == (code >= 500)
 
 
-def test_a_403_of_a_terminating_namespace_is_not_an_authorization_error() -> None:
+@pytest.mark.parametrize("details", [{}, {"details": {}}, {"details": {"kind": "pods"}}], ids=["none", "empty", "kind"])
+def test_a_404_that_does_not_name_the_object_is_no_proof_that_it_is_gone(details: dict[str, Any]) -> None:
+    body = json.dumps(a_status(404, "NotFound", "the server could not find the requested resource", **details)).encode()
+
+    assert type(errors.from_answer("delete", PATH, 404, body, {})) is errors.NotServed
+    assert type(errors.from_answer("delete", PATH, 404, b"404 page not found", {})) is errors.NotServed
+    assert type(errors.from_answer("list", "/api/v1/namespaces/ns/pods", 404, body, {})) is errors.NotFound
+_namespace_is_not_an_authorization_error() -> None:
     words = "unable to create new content in namespace ns because it is being terminated"
     cause = {"reason": "NamespaceTerminating", "message": "namespace ns is being terminated"}
     body = json.dumps(a_status(403, "Forbidden", words, details={"causes": [cause]})).encode()

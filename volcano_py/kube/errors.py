@@ -100,6 +100,14 @@ class ServerError(ApiError):
     """5xx: the server failed."""
 
 
+class NotServed(ServerError):
+    """404 to a request about one object, which does not name that object: it says nothing about the object.
+
+    The API server names an object that it does not have. If it does not serve the resource at present, or if a proxy
+    answers in its place, nothing is named.
+    """
+
+
 class Timeout(ApiError):
     """No answer within the time allowed, by our own clock or the server's."""
 
@@ -144,6 +152,8 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
         kind = Gone
     elif said.details is not None and any(cause.reason == _TERMINATING for cause in said.details.causes):
         kind = NamespaceTerminating
+    elif code == 404 and target_of(path).name and not (said.details is not None and said.details.name):
+        kind = NotServed
     else:
         kind = _BY_STATUS.get(code, ServerError if code >= 500 else ApiError)
     if retry_after_s is None and said.details is not None and said.details.retry_after_seconds > 0:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tests.simulation.invariants.invariant import Invariant
 from tests.simulation.loop import Process
 from tests.simulation.network import End
+from volcano_py.apiserver.store import Event
+from volcano_py.kube.resource import target_of
 
 if TYPE_CHECKING:
     from tests.simulation.servers import Asked
@@ -31,6 +33,18 @@ class RefusalsAreHeeded(Invariant):
         self._refused: dict[_Key, deque[float]] = {}
         self._not_before: dict[_Key, float] = {}
         self._early: dict[_Key, int] = {}
+
+    def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
+        """Forget what was refused for an object that another of its name has replaced."""
+        if event.type != "ADDED":
+            return
+        for key in [*self._refused]:
+            about = target_of(key[2])
+            name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+            if about.resource.partition("/")[0] == resource and name == event.stored.key:
+                self._refused.pop(key)
+                self._not_before.pop(key, None)
+                self._early.pop(key, None)
 
     def answered(self, asked: "Asked", status: int) -> None:
         """Count the refusals of a request."""

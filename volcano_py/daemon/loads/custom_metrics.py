@@ -68,7 +68,7 @@ class CustomMetrics:
         for version in VERSIONS:
             try:
                 return await self._client.get_bytes(f"/apis/{GROUP}/{version}/nodes/*/{metric}", timeout_s=TIMEOUT_S)
-            except errors.NotFound as error:
+            except (errors.NotFound, errors.NotServed) as error:
                 if version == VERSIONS[-1]:
                     raise Unmeasured(f"custom metrics: {metric} is not served: {error}") from error
             except errors.ApiError as error:
