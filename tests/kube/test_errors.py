@@ -52,7 +52,9 @@ def test_a_404_that_does_not_name_the_object_is_no_proof_that_it_is_gone(details
     assert type(errors.from_answer("delete", PATH, 404, body, {})) is errors.NotServed
     assert type(errors.from_answer("delete", PATH, 404, b"404 page not found", {})) is errors.NotServed
     assert type(errors.from_answer("list", "/api/v1/namespaces/ns/pods", 404, body, {})) is errors.NotFound
-_namespace_is_not_an_authorization_error() -> None:
+
+
+def test_a_403_of_a_terminating_namespace_is_not_an_authorization_error() -> None:
     words = "unable to create new content in namespace ns because it is being terminated"
     cause = {"reason": "NamespaceTerminating", "message": "namespace ns is being terminated"}
     body = json.dumps(a_status(403, "Forbidden", words, details={"causes": [cause]})).encode()
