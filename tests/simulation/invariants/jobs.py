@@ -52,6 +52,10 @@ class _Pod:
     lost_at: float = 0.0
     seen_by: tuple[str, int] | None = None
     """The controller manager that led when others deleted it, and the number of its process; None: it is not known."""
+    task: str = ""
+    gone: bool = False
+    counted: bool = False
+    """Whether the status of its job counted it when others deleted it."""
 
 
 @dataclass(slots=True)
@@ -63,15 +67,17 @@ class _Job:
     retries: int = 0
     lost: dict[str, int] = field(default_factory=dict)
     """Pods that others have deleted, by key, with the version of the job for which they were made."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """How many pods of each task its status counts."""
 
 
 class JobsKeepTheirTable(Invariant):
     """A job takes only the ways of its table, counts every restart, and restarts for a lost pod only if it lost one.
 
     At rest, a job that is not finished has a later version than each pod that it lost to others, if it is to restart
-    for that. Excused are pods that were lost while no controller manager led, or less than a minute before the one that
-    led ended: the next one cannot know of them, as in Volcano. Rests on what the API server has accepted, and on who
-    asked for it.
+    for that. Excused are pods that the status did not count, if they were lost while no controller manager led, or less
+    than a minute before the one that led ended: the next one cannot know of them, as in Volcano. Rests on what the API
+    server has accepted, and on who asked for it.
     """
 
     name = "jobs keep their table"
@@ -95,6 +101,8 @@ class JobsKeepTheirTable(Invariant):
         before = _Job(job.phase, job.version, job.retries)
         job.phase = status.get("state", {}).get("phase", "")
         job.version, job.retries = status.get("version", 0), status.get("retryCount", 0)
+        counts = status.get("taskStatusCount") or {}
+        job.counts = {task: sum((state.get("phase") or {}).values()) for task, state in counts.items()}
         if job.version < before.version or job.retries < before.retries:
             self.violated(f"job {event.stored.key} forgets restarts: {before} became {job}")
         if job.phase == before.phase:
@@ -115,12 +123,16 @@ class JobsKeepTheirTable(Invariant):
             if not (owner := _owner(meta)):
                 return
             version = int(meta.get("annotations", {}).get(keys.JOB_VERSION, 0))
-            pod = self._pods[meta["uid"]] = _Pod(event.stored.key, owner, version)
+            task = meta.get("annotations", {}).get(keys.TASK_SPEC, "")
+            pod = self._pods[meta["uid"]] = _Pod(event.stored.key, owner, version, task=task)
         pod.killed |= keys.OUT_OF_SYNC in meta.get("annotations", {})
         gone = event.type == "DELETED"
         if pod.by_others is None and (gone or "deletionTimestamp" in meta):
             pod.by_others = asked is None or not asked.client.name.startswith(_CONTROLLERS)
             pod.lost_at, pod.seen_by = self.world.loop.time(), self._leader()
+            there = sum(each.job == pod.job and each.task == pod.task and not each.gone for each in self._pods.values())
+            pod.counted = self._jobs.setdefault(pod.job, _Job()).counts.get(pod.task, 0) >= there
+        pod.gone |= gone
         if pod.by_others and not pod.killed:
             job = self._jobs.setdefault(pod.job, _Job())
             job.lost[pod.key] = max(pod.version, job.lost.get(pod.key, 0))
@@ -147,7 +159,7 @@ class JobsKeepTheirTable(Invariant):
             for uid, pod in self._pods.items():
                 if pod.job != obj["metadata"]["uid"] or uid in there or not pod.by_others or pod.killed:
                     continue
-                if pod.seen_by is None:
+                if pod.seen_by is None and not pod.counted:
                     continue
                 if pod.version >= job.version:
                     name = obj["metadata"]["name"]
