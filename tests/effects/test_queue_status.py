@@ -20,9 +20,25 @@ def shown() -> dict[str, dict[str, float]]:
 
 
 @pytest.fixture
-async def writer(client, supervisor, write_queue_metrics, shown) -> QueueStatusWriter:
+def versions() -> dict[str, str]:
+    """Versions that the watch shows; without one it shows the present version."""
+    return {}
+
+
+@pytest.fixture
+async def writer(server, client, supervisor, write_queue_metrics, shown, versions) -> QueueStatusWriter:
+    def version_of(name: str) -> str:
+        queue = server.get(QUEUES, name)
+        return versions.get(name) or (queue["metadata"]["resourceVersion"] if queue else "")
+
     found = QueueStatusWriter(
-        client, write_queue_metrics, clock=RealClock(), rng=random.Random(1), shown=shown.get, options=QUICK
+        client,
+        write_queue_metrics,
+        clock=RealClock(),
+        rng=random.Random(1),
+        shown=shown.get,
+        version_of=version_of,
+        options=QUICK,
     )
     found.start(supervisor)
     return found
@@ -56,20 +72,35 @@ async def test_what_a_queue_holds_is_written_as_quantities(server, writer):
     assert allocated(server) == {"cpu": "1500m", "memory": "2Gi", "pods": "3", "nvidia.com/gpu": "2"}
 
 
-async def test_it_is_written_once_whether_or_not_the_watch_has_shown_it(server, writer, shown):
+async def test_it_is_written_once_whether_or_not_the_watch_has_shown_it(server, writer, shown, versions):
     put_queue(server)
     held = {"cpu": 1000.0}
 
+    versions["q"] = "1"
     await hold(writer, q=held)
     await hold(writer, q=held)
     shown["q"] = held
+    del versions["q"]
     await hold(writer, q=held)
 
     assert writes(server) == 1
 
 
-async def test_a_status_repeated_during_its_write_is_not_written_again(server, writer):
+async def test_a_queue_gets_back_what_the_watch_still_shows(server, writer, versions):
     put_queue(server)
+    versions["q"] = "1"  # the watch says nothing from now on
+    await hold(writer, q={"cpu": 1000.0})
+
+    await hold(writer, q={})
+    assert allocated(server) == {"cpu": "0", "memory": "0"}
+
+    await hold(writer, q={})
+    assert writes(server) == 2
+
+
+async def test_a_status_repeated_during_its_write_is_not_written_again(server, writer, versions):
+    put_queue(server)
+    versions["q"] = "1"  # the watch shows the write later
     fault = server.faults.add(Fault("delay", verb="patch", resource=f"{QUEUES}/status", delay_s=0.05))
     writer.put({"q": {"cpu": 1000.0}})
     await until(lambda: fault.hits)

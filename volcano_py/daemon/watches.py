@@ -153,6 +153,10 @@ class Watches:
         """Return the last resourceVersion of a PodGroup that the watch has shown."""
         return self._shown_version(PODGROUPS, name)[1]
 
+    def queue_version(self, name: str) -> str:
+        """Return the last resourceVersion of a queue that the watch has shown."""
+        return self._shown_version(QUEUES, name)[1]
+
     def group_without_conditions(self, key: JobKey) -> Shown | None:
         """Return a PodGroup as the watch shows it; None if it has conditions, which a write must keep."""
         record = self._cache.store.job(key)

@@ -245,6 +245,7 @@ class WriterBuilder:
             clock=self.context.clock,
             rng=self.context.rng,
             shown=self.cache.queues.allocated.get,
+            version_of=self.watches.queue_version,
             options=self.options.queue_statuses,
         )
 

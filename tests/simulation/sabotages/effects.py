@@ -60,9 +60,9 @@ SABOTAGES: Final = (
     Sabotage(
         "queue-status-remembered-before-written",
         "volcano_py/effects/queue_status.py",
-        "        gone: dict[str, str | None] = dict.fromkeys((*before, *shown))",
-        "        self._written[name] = allocated\n"
-        "        gone: dict[str, str | None] = dict.fromkeys((*before, *shown))",
+        "        gone: dict[str, str | None] = dict.fromkeys((*known, *shown))",
+        '        self._written[name] = _Written(allocated, self._version_of(name) + "0")\n'
+        "        gone: dict[str, str | None] = dict.fromkeys((*known, *shown))",
         "status.allocated of a queue stays wrong after one lost write.",
         ("statuses are true",),
         ("* [*] queues*",),
