@@ -23,6 +23,10 @@ _ROOM: Final = frozenset(
 )
 
 
+_DECIDED_S: Final = 1.0
+"""How long before an eviction its cycle began at most."""
+
+
 @dataclass(slots=True)
 class _Eviction:
     at: float
@@ -30,6 +34,17 @@ class _Eviction:
     action: str
     beneficiary: str
     """The PodGroup that gets the room, by ``namespace/name``."""
+    of: str
+    """The PodGroup of the victim."""
+
+
+@dataclass(slots=True)
+class _Placed:
+    """A pod that got a node."""
+
+    group: str
+    created_at: float
+    at: float
 
 
 class EvictionsHelp(Invariant):
@@ -37,7 +52,7 @@ class EvictionsHelp(Invariant):
 
     After an eviction that took effect, a pod of its beneficiary gets a node until the system rests. Excused is only
     what a later event explains: a fault that takes away the room, the beneficiary or the plan; work that was submitted
-    later and may come first; or the beneficiary's own end.
+    later and may come first; pods that were made later, as by the restart of a job; or the beneficiary's own end.
     """
 
     name = "evictions help"
@@ -48,6 +63,8 @@ class EvictionsHelp(Invariant):
         self._done: list[_Eviction] = []
         self._lost: dict[str, float] = {}  # group -> when it lost a pod last
         self._placed: dict[str, float] = {}  # group -> when one of its pods got a node last
+        self._created: dict[str, float] = {}  # uid of a pod -> when it was made
+        self._newcomers: list[_Placed] = []
 
     def decided(self, process: Process, shown: Shown, batch: Sequence[Decision]) -> None:
         """Note for whom pods are evicted."""
@@ -62,16 +79,21 @@ class EvictionsHelp(Invariant):
         at = self.world.loop.time()
         meta = event.stored.obj["metadata"]
         pod = self.world.truth.pods[meta["uid"]]
-        if event.type == "DELETED":
+        if event.type == "ADDED":
+            self._created[meta["uid"]] = at
+        elif event.type == "DELETED":
             self._lost[f"{meta['namespace']}/{pod.job}"] = at
         if asked is None:
             return
         if asked.resource == "pods/binding":
-            self._placed[f"{meta['namespace']}/{pod.job}"] = at
+            group = f"{meta['namespace']}/{pod.job}"
+            self._placed[group] = at
+            self._newcomers.append(_Placed(group, self._created[meta["uid"]], at))
         elif asked.verb == "delete" and asked.client.name.startswith("scheduler"):
             decision = self._decided.pop((asked.client, pod.uid), None)
+            of = f"{meta['namespace']}/{pod.job}"
             if decision is not None and decision.beneficiary is not None:
-                self._done.append(_Eviction(at, pod.key, decision.action, str(decision.beneficiary)))
+                self._done.append(_Eviction(at, pod.key, decision.action, str(decision.beneficiary), of))
             elif decision is None and not pod.terminating:
                 self.violated(f"{asked.client.name} has deleted {pod.key} without having decided so")
 
@@ -89,7 +111,18 @@ class EvictionsHelp(Invariant):
             return True
         if any(work.at >= one.at - 1.0 for work in plan.work):
             return True
+        if any(self._came_first(newcomer, one) for newcomer in self._newcomers):
+            return True
         if self._lost.get(one.beneficiary, -1.0) >= one.at:
             return True  # its pods went, as in a restart of its job
         namespace, _, name = one.beneficiary.partition("/")
         return self.world.servers.get(objects.GROUPS, name, namespace) is None
+
+    @staticmethod
+    def _came_first(newcomer: _Placed, one: _Eviction) -> bool:
+        """Say whether a pod that was not there when the eviction was decided may have got the room."""
+        return (
+            newcomer.group not in (one.beneficiary, one.of)
+            and newcomer.created_at >= one.at - _DECIDED_S
+            and newcomer.at >= one.at
+        )
