@@ -7,7 +7,7 @@ a proxy or compression. Watches use separate connections, so that they never wai
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from time import perf_counter
@@ -61,7 +61,7 @@ class Stream:
         ConnectionFailed when the connection breaks.
         """
         try:
-            return await self._response.content.readany()
+            return await _read(self._response.content.readany())
         except aiohttp.SocketTimeoutError as error:
             message = f"nothing received from {self._server} for {self._stall_s:g} s"
             raise errors.Timeout("watch", self._call.path, message) from error
@@ -195,7 +195,7 @@ class Transport:
             if response.status == _UNAUTHORIZED:
                 response.close()  # the next request needs a new connection with the identity valid then
                 return _Answered(response.status, b"", response.headers)
-            return _Answered(response.status, await response.read(), response.headers)
+            return _Answered(response.status, await _read(response.read()), response.headers)
 
     @asynccontextmanager
     async def stream(self, call: Call, *, open_s: float, lasts_s: float, stall_s: float) -> AsyncIterator[Stream]:
@@ -236,6 +236,7 @@ class Transport:
         headers = self._headers_for(call)
         options = {**self._route, "timeout": timeout, "data": call.body}
         response = await session.request(call.method, url, headers=headers, **options)
+        _end_body_with_connection(response)
         if response.status != _UNAUTHORIZED:
             return response
         if not await self._credentials.refresh_after_refusal(used, _left(deadline)):
@@ -243,7 +244,9 @@ class Transport:
         response.close()
         if timeout.sock_read is None:  # not a watch: the whole request must end in time
             options["timeout"] = aiohttp.ClientTimeout(total=_left(deadline))
-        return await session.request(call.method, url, headers=self._headers_for(call), **options)
+        response = await session.request(call.method, url, headers=self._headers_for(call), **options)
+        _end_body_with_connection(response)
+        return response
 
     def _address(self) -> Address:
         parts = urlsplit(self._credentials.server)
@@ -323,6 +326,35 @@ def _obstructed_request(obstacle: Obstacle | None) -> type[aiohttp.ClientRequest
             return await super().send(conn)
 
     return Asking
+
+
+def _end_body_with_connection(response: aiohttp.ClientResponse) -> None:
+    """Let who reads the body hear that the connection is gone.
+
+    aiohttp closes a connection that brings what is not HTTP, and tells nobody: a reader that waits goes on waiting.
+    """
+    connection, body = response.connection, response.content
+    if connection is None or connection.protocol is None:
+        return  # the whole answer is here
+
+    def lost(closed: "asyncio.Future[None] | None") -> None:
+        error = None if closed is None or closed.cancelled() else closed.exception()
+        if not body.is_eof() and body.exception() is None:
+            body.set_exception(error or aiohttp.ClientPayloadError("the connection was lost within the body"))
+
+    closed = connection.protocol.closed
+    if closed is None:
+        lost(None)
+    else:
+        closed.add_done_callback(lost)
+
+
+async def _read(body: Awaitable[bytes]) -> bytes:
+    """Return what is read; a RuntimeError is what aiohttp raises if it has just closed the connection itself."""
+    try:
+        return await body
+    except RuntimeError as error:
+        raise aiohttp.ClientPayloadError(str(error)) from error
 
 
 def _left(deadline: float) -> float:
