@@ -183,6 +183,25 @@ def test_an_eviction_whose_beneficiary_is_not_placed_is_found(world: Fabricated,
     assert world.rest("evictions help") == (set() if placed else {"evictions help"})
 
 
+@pytest.mark.parametrize("priority", ["low", "high"])
+def test_only_who_has_a_higher_priority_may_get_the_room_instead(world: Fabricated, priority: str) -> None:
+    for name, value in (("low", 10), ("high", 1000)):
+        world.servers.create(objects.priority_class(name, value))
+    victim = world.pod("victim")
+    world.pod("waits", group="big", priority="low")
+    other = world.pod("other", group="others", priority=priority)
+    world.at(5.0)
+    world.servers.create(objects.group("big", 1, "default", "1"))
+    world.decide(world.one, victim, "node-0")
+    world.bind(world.one, victim, "node-0")
+    world.evict(world.one, victim, "node-0", "big")
+    with world.asks(world.one, "delete", "pods"):
+        world.remove(objects.PODS, "default/victim")
+    world.decide(world.one, other, "node-0")
+    world.bind(world.one, other, "node-0")
+    assert world.rest("evictions help") == (set() if priority == "high" else {"evictions help"})
+
+
 def test_an_eviction_that_nobody_decided_is_found(world: Fabricated) -> None:
     world.pod("victim")
     with world.asks(world.one, "delete", "pods"):

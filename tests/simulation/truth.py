@@ -45,6 +45,7 @@ class PodTruth:
     key: str
     request: Amounts
     scheduler: str
+    priority: int = 0
     job: str = ""
     """The PodGroup that its annotation names."""
     node: str = ""
@@ -93,6 +94,7 @@ class Truth:
         pod = self.pods.get(meta["uid"])
         if pod is None:
             pod = PodTruth(meta["uid"], event.stored.key, requested(spec), spec.get("schedulerName", ""))
+            pod.priority = int(spec.get("priority", 0))
             self.pods[pod.uid] = pod
         pod.changed_at = at
         pod.job = meta.get("annotations", {}).get(objects.GROUP_NAME, "")

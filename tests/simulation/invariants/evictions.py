@@ -43,6 +43,7 @@ class _Placed:
     """A pod that got a node."""
 
     group: str
+    priority: int
     created_at: float
     at: float
 
@@ -52,7 +53,8 @@ class EvictionsHelp(Invariant):
 
     After an eviction that took effect, a pod of its beneficiary gets a node until the system rests. Excused is only
     what a later event explains: a fault that takes away the room, the beneficiary or the plan; work that was submitted
-    later and may come first; pods that were made later, as by the restart of a job; or the beneficiary's own end.
+    later and may come first; pods that were made later, as by the restart of a job; pods of higher priority that waited
+    beyond the minimum of their job (they do not evict, but come first when there is room); or the beneficiary's own end.
     """
 
     name = "evictions help"
@@ -64,7 +66,7 @@ class EvictionsHelp(Invariant):
         self._lost: dict[str, float] = {}  # group -> when it lost a pod last
         self._placed: dict[str, float] = {}  # group -> when one of its pods got a node last
         self._created: dict[str, float] = {}  # uid of a pod -> when it was made
-        self._newcomers: list[_Placed] = []
+        self._others: list[_Placed] = []
 
     def decided(self, process: Process, shown: Shown, batch: Sequence[Decision]) -> None:
         """Note for whom pods are evicted."""
@@ -88,7 +90,7 @@ class EvictionsHelp(Invariant):
         if asked.resource == "pods/binding":
             group = f"{meta['namespace']}/{pod.job}"
             self._placed[group] = at
-            self._newcomers.append(_Placed(group, self._created[meta["uid"]], at))
+            self._others.append(_Placed(group, pod.priority, self._created[meta["uid"]], at))
         elif asked.verb == "delete" and asked.client.name.startswith("scheduler"):
             decision = self._decided.pop((asked.client, pod.uid), None)
             of = f"{meta['namespace']}/{pod.job}"
@@ -111,18 +113,24 @@ class EvictionsHelp(Invariant):
             return True
         if any(work.at >= one.at - 1.0 for work in plan.work):
             return True
-        if any(self._came_first(newcomer, one) for newcomer in self._newcomers):
+        priority = self._priority(one.beneficiary)
+        if any(self._came_first(other, one, priority) for other in self._others):
             return True
         if self._lost.get(one.beneficiary, -1.0) >= one.at:
             return True  # its pods went, as in a restart of its job
         namespace, _, name = one.beneficiary.partition("/")
         return self.world.servers.get(objects.GROUPS, name, namespace) is None
 
+    def _priority(self, group: str) -> int:
+        """Return the highest priority of a pod that this PodGroup has or had."""
+        pods = (pod for pod in self.world.truth.pods.values() if f"{pod.key.partition('/')[0]}/{pod.job}" == group)
+        return max((pod.priority for pod in pods), default=0)
+
     @staticmethod
-    def _came_first(newcomer: _Placed, one: _Eviction) -> bool:
-        """Say whether a pod that was not there when the eviction was decided may have got the room."""
+    def _came_first(other: _Placed, one: _Eviction, priority: int) -> bool:
+        """Say whether a pod may have got the room: made after the eviction was decided, or of a higher priority."""
         return (
-            newcomer.group not in (one.beneficiary, one.of)
-            and newcomer.created_at >= one.at - _DECIDED_S
-            and newcomer.at >= one.at
+            other.group not in (one.beneficiary, one.of)
+            and (other.created_at >= one.at - _DECIDED_S or other.priority > priority)
+            and other.at >= one.at
         )
