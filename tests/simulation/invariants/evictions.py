@@ -54,7 +54,7 @@ class EvictionsHelp(Invariant):
     After an eviction that took effect, a pod of its beneficiary gets a node until the system rests. Excused is only
     what a later event explains: a fault that takes away the room, the beneficiary or the plan; work that was submitted
     later and may come first; pods that were made later, as by the restart of a job; pods of higher priority that waited
-    beyond the minimum of their job (they do not evict, but come first when there is room); or the beneficiary's own end.
+    beyond the minimum of their job (they evict nobody, but come first when there is room); or the beneficiary's end.
     """
 
     name = "evictions help"
