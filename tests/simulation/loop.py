@@ -182,7 +182,7 @@ class SimulationLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         """Make rounds until the loop is stopped: what is ready now runs, then what has become ready meanwhile."""
-        queue = self._queue
+        queue, outside, of_context = self._queue, OUTSIDE, PROCESS
         while True:
             self._turn_clock()
             for _ in range(len(queue)):
@@ -190,7 +190,7 @@ class SimulationLoop(asyncio.SelectorEventLoop):
                 if handle._cancelled:
                     continue
                 context = handle._context
-                process = context.get(PROCESS, OUTSIDE)
+                process = context.get(of_context, outside)
                 if process.state is not _RUNS:
                     process.hold(handle)
                     continue

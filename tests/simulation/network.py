@@ -244,7 +244,7 @@ class Network:
         self.loop = loop
         self._seed = seed
         self._listeners: dict[tuple[str, int], Listener] = {}
-        self._ends: dict[End, None] = {}
+        self._ends: dict[Process, dict[End, None]] = {}
         self._count: dict[tuple[str, str], int] = {}
         self._cut: dict[frozenset[str], int] = {}
         self._since: dict[frozenset[str], float] = {}
@@ -289,7 +289,7 @@ class Network:
         """Break the connections over which nothing has passed for too long (keep-alive)."""
         if not self._cut.get(pair) or self._since[pair] != since:
             return
-        for end in list(self._ends):
+        for end in [end for ends in self._ends.values() for end in ends]:
             if pair == {end.process.name, end.peer.process.name}:
                 error = TimeoutError(110, "Connection timed out")
                 self.loop.call_soon(end.break_off, error, context=end._context)
@@ -345,7 +345,8 @@ class Network:
         ours = End(self, process, name, draws)
         theirs = End(self, listener.process, name, Draws(self._seed, f"{name} back"))
         ours.peer, theirs.peer = theirs, ours
-        self._ends[ours] = self._ends[theirs] = None
+        for end in (ours, theirs):
+            self._ends.setdefault(end.process, {})[end] = None
         theirs._context = listener.context
         self.loop.call_soon(self._accept, listener, theirs, context=listener.context)
         return ours
@@ -383,11 +384,11 @@ class Network:
 
     def drop(self, end: End) -> None:
         """Forget a connection that is lost."""
-        self._ends.pop(end, None)
+        self.ends(end.process).pop(end, None)
 
-    def ends(self, process: Process) -> list[End]:
-        """Return the open connections of a process."""
-        return [end for end in self._ends if end.process is process]
+    def ends(self, process: Process) -> dict[End, None]:
+        """Return the open connections of a process, in the order in which they were opened."""
+        return self._ends.get(process, {})
 
     def vanish(self, process: Process, *, silently: bool) -> None:
         """Take a killed process off the network; its kernel closes its connections, unless the machine is gone, too."""
@@ -395,12 +396,11 @@ class Network:
             if listener.process is process:
                 listener.open = False
                 del self._listeners[key]
-        for end in self.ends(process):
+        for end in self._ends.pop(process, {}):
             if silently:
                 end.silent = end.peer.silent = True
             else:
                 end.send(end.peer.break_off, ConnectionResetError("Connection reset by peer"))
-            self._ends.pop(end, None)
 
 
 def current() -> Process:

@@ -1,5 +1,6 @@
 """Runs many seeds in several processes, and adds up what came of them."""
 
+import gc
 import os
 import signal
 import time
@@ -156,6 +157,7 @@ def _begin() -> None:
     """Prepare a process of the pool: the terminal's Ctrl-C is for the one that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, _too_long)
+    gc.disable()  # each simulation collects its own garbage
     quiet()
 
 
@@ -164,8 +166,11 @@ class _Watched:
 
     def __enter__(self) -> None:
         self._before = signal.signal(signal.SIGPROF, _too_long)
+        gc.disable()  # each simulation collects its own garbage
 
     def __exit__(self, *_: object) -> None:
+        gc.enable()
+        gc.unfreeze()
         signal.signal(signal.SIGPROF, self._before)
 
 

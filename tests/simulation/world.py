@@ -118,6 +118,9 @@ class World:
         """When something happened last that the system must react to: a fault, its end, or the end of a pod."""
         self.truth = Truth()
         self.invariants: list[Invariant] = [each(self) for each in INVARIANTS.values()]
+        self._upon_changes = self._that_look_at("changed")
+        self._upon_answers = self._that_look_at("answered")
+        self._upon_seconds = self._that_look_at("now")
         self.worker = Worker(self)
         self.found_at_rest: list[tuple[str, str]] = []
         """What does not hold at rest, as far as was looked."""
@@ -147,6 +150,11 @@ class World:
     def _add(self, name: str, host: str, program: Any) -> None:
         self.machines[name] = Machine(self.loop, self.network, name, host, program, self.history.note)
 
+    def _that_look_at(self, what: str) -> list[Any]:
+        """Return the methods of that name of all invariants that have one of their own; the others do nothing."""
+        idle = getattr(Invariant, what)
+        return [getattr(each, what) for each in self.invariants if getattr(type(each), what) is not idle]
+
     def schedulers(self) -> list[Machine]:
         """Return the machines of schedulers."""
         return [self.machines[name] for name in programs.SCHEDULERS]
@@ -171,8 +179,8 @@ class World:
     def _answered(self, asked: Asked, status: int) -> None:
         if asked.verb != "watch" or status >= 400:
             with self._own_bugs:
-                for invariant in self.invariants:
-                    invariant.answered(asked, status)
+                for answered in self._upon_answers:
+                    answered(asked, status)
 
     def _changed(self, collection: Collection, event: Event) -> None:
         asked = ASKED.get()
@@ -182,8 +190,8 @@ class World:
             self.last_fault_at = self.loop.time()  # others may be placed now
         with self._own_bugs:
             self.truth.changed(collection.name, event, asked, self.loop.time())
-            for invariant in self.invariants:
-                invariant.changed(collection.name, event, asked)
+            for changed in self._upon_changes:
+                changed(collection.name, event, asked)
 
     def narrate(self) -> None:
         """Remark in words what changes from now on."""
@@ -275,8 +283,8 @@ class World:
 
     def _check(self) -> None:
         self.raise_own_bugs()
-        for invariant in self.invariants:
-            invariant.now()
+        for now in self._upon_seconds:
+            now()
         if self.violations:
             raise Violated
 
@@ -428,6 +436,7 @@ def _loop(seed: int, slow_cycles: dict[str, float]) -> SimulationLoop:
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Collect no garbage while a simulation runs, and all of it afterwards."""
+    enabled = gc.isenabled()  # if not, this process does nothing but simulate, and need not thaw what was there before
     gc.freeze()  # so that what was there before need not be looked at
     gc.disable()
     try:
@@ -435,8 +444,9 @@ def _undisturbed() -> Iterator[None]:
     finally:
         with _unheard():
             gc.collect()
-        gc.enable()
-        gc.unfreeze()
+        if enabled:
+            gc.enable()
+            gc.unfreeze()
 
 
 @contextmanager

@@ -18,6 +18,8 @@ _MOST_KEYS: Final = 2000
 """No queue has that many keys in clusters of some hundred objects; the capacities of the code are larger."""
 _MOST_CONNECTIONS: Final = 512
 _WATCH_EVENTS: Final = 4096
+_WATCHES_EVERY: Final = 5
+"""Seconds from one look at the buffers of all watches to the next: there are hundreds, and each is bounded by itself."""
 _SETTLED_S: Final = 5.0
 """After the last write, programs have nothing more to do than to watch."""
 
@@ -26,7 +28,7 @@ class QueuesAreBounded(Invariant):
     """At every second, heaps are at most twice as long as their queues and some; at rest, the queues are empty.
 
     Looks at every retry queue of every program (write queues, work queues, retries of binds), at the ledgers, the
-    connections of every process, and the buffers of all watches at the servers.
+    connections of every process, and, every five seconds, the buffers of all watches at the servers.
     """
 
     name = "queues are bounded"
@@ -34,6 +36,7 @@ class QueuesAreBounded(Invariant):
     def __init__(self, world: "World") -> None:
         super().__init__(world)
         self._queues: dict[str, tuple[object, list[tuple[str, RetryQueue[Any]]]]] = {}
+        self._seconds = 0
 
     def now(self) -> None:
         """Look at their lengths."""
@@ -47,6 +50,9 @@ class QueuesAreBounded(Invariant):
                     self.violated(f"{path} in {machine.name} has {len(queue)} keys and {queue.remembered} failures")
             if machine.alive and len(self.world.network.ends(machine.process)) > _MOST_CONNECTIONS:
                 self.violated(f"{machine.name} has {len(self.world.network.ends(machine.process))} connections")
+        self._seconds += 1
+        if self._seconds % _WATCHES_EVERY:
+            return
         for store in (self.world.servers.store, *(each.store for each in self.world.servers.lagging.values())):
             for collection in store.collections.values():
                 for watcher in collection.watchers:

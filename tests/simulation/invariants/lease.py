@@ -30,8 +30,10 @@ class LeaseIsKept(Invariant):
     def now(self) -> None:
         """Look who is hindered, and who has not renewed its lease although nothing hinders it."""
         at = self.world.loop.time()
+        servers = [self.world.machines[name] for name in _SERVERS]
+        everybody = not all(map(_runs, servers)) or bool(self.world.network.tampers)
         for machine in self.world.machines.values():
-            if self._hindered(machine):
+            if everybody or self._hindered(machine, servers):
                 self._hindered_at[machine.name] = at
         for group, (process, kept_at) in self._holder.items():
             silent_s = at - max(kept_at, self._hindered_at.get(process.name, 0.0))
@@ -63,14 +65,11 @@ class LeaseIsKept(Invariant):
                 f" for {untroubled_s:.0f} s"
             )
 
-    def _hindered(self, machine: "Machine") -> bool:
+    def _hindered(self, machine: "Machine", servers: "list[Machine]") -> bool:
         network = self.world.network
-        servers = [self.world.machines[name] for name in _SERVERS]
-        if any(not one.alive or one.process.state is not State.RUNS for one in (machine, *servers)):
+        if not _runs(machine) or any(not network.connected(machine.process, one.process) for one in servers):
             return True
-        if any(not network.connected(machine.process, one.process) for one in servers):
-            return True
-        if any(network.slow(name) for name in (machine.name, *_SERVERS)) or network.tampers:
+        if any(network.slow(name) for name in (machine.name, *_SERVERS)):
             return True
         if any(end.silent for end in network.ends(machine.process)):
             return True
@@ -78,3 +77,7 @@ class LeaseIsKept(Invariant):
             fnmatchcase("leases.coordination.k8s.io", rule.resource) and fnmatchcase(machine.name, rule.client)
             for rule in self.world.rules
         )
+
+
+def _runs(machine: "Machine") -> bool:
+    return machine.alive and machine.process.state is State.RUNS
