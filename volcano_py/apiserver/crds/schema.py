@@ -17,6 +17,9 @@ from volcano_py.apiserver.status import FieldError, invalid_value, required, uns
 
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 _BITS = {"int32": 31, "int64": 63}
+_PLAIN_TYPES = {str: "string", bool: "boolean"}
+_NO_LIMITS = frozenset({"type", "description", "title", "default", "nullable", "example"})
+_COMBINING = frozenset({"allOf", "anyOf", "oneOf", "not"})
 _DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 _CLASS_OR_DOLLAR = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 
@@ -84,6 +87,8 @@ def validate(value: Any, schema: Obj, path: str = "") -> list[FieldError]:
     """Validation errors of a value; paths are written as the API writes them."""
     if value is None and schema.get("nullable"):
         return []
+    if _PLAIN_TYPES.get(type(value)) == schema.get("type") and schema.keys() <= _NO_LIMITS:
+        return []  # most values are texts and flags without any limit
     problems = _type_problems(value, schema, path)
     if problems:
         return problems
@@ -98,7 +103,8 @@ def validate(value: Any, schema: Obj, path: str = "") -> list[FieldError]:
         errors.extend(_string_errors(value, schema, path))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         errors.extend(_number_errors(value, schema, path))
-    errors.extend(_combined_errors(value, schema, path))
+    if not schema.keys().isdisjoint(_COMBINING):
+        errors.extend(_combined_errors(value, schema, path))
     return errors
 
 
