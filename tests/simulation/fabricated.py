@@ -6,9 +6,10 @@ from typing import Any
 
 from tests.simulation import objects, programs
 from tests.simulation.clocks import MachineClock, SimulatedOrigin
-from tests.simulation.draws import generator
+from tests.simulation.draws import Draws, generator
 from tests.simulation.insight import Shown
 from tests.simulation.loop import Process, SimulationLoop
+from tests.simulation.network import End
 from tests.simulation.plan import Plan, Size
 from tests.simulation.servers import ASKED, Asked
 from tests.simulation.world import World
@@ -129,13 +130,17 @@ class Fabricated:
         with self.asks(process, "create", "pods/binding", sent_at, f"{meta['namespace']}/{meta['name']}"):
             self.put(objects.PODS, pod, spec={**pod["spec"], "nodeName": node})
 
-    def lead(self, process: Process, lease: str = "volcano") -> None:
-        """Let a process acquire or renew a lease."""
+    def connection(self, process: Process) -> End:
+        """Return an open connection of a process."""
+        return End(self.world.network, process, process.name, Draws(1, process.name))
+
+    def lead(self, process: Process, lease: str = "volcano", holder: str | None = None) -> None:
+        """Let a process acquire, renew or (``holder`` is empty) release a lease."""
         meta = {"name": lease, "namespace": objects.SYSTEM}
         with self.asks(process, "update", objects.LEASES):
             key = f"{objects.SYSTEM}/{lease}"
             collection = self.servers.store.collection(objects.LEASES)
-            spec = {"holderIdentity": process.name, "renewTime": str(self.loop.now)}
+            spec = {"holderIdentity": process.name if holder is None else holder, "renewTime": str(self.loop.now)}
             collection.put(
                 key, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
             )

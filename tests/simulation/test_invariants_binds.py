@@ -162,6 +162,41 @@ def test_what_was_sent_after_the_lease_was_lost_is_found(world: Fabricated, sent
     assert world.found() == ({"one leader"} if sent_at > 10.0 else set())
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_process_that_lost_its_lease_and_still_runs_is_found(world: Fabricated, ends: bool) -> None:
+    world.lead(world.other)
+    if ends:
+        world.one.die()
+    for _ in range(40):
+        world.now()
+    assert ("who lost the lease ends" in world.found()) is not ends
+
+
+def test_a_process_that_was_stopped_after_its_lease_was_lost_has_time_to_end(world: Fabricated) -> None:
+    world.one.pause()
+    world.lead(world.other)
+    for _ in range(40):
+        world.now()
+    assert "who lost the lease ends" not in world.found()
+
+
+def test_a_process_that_leads_again_after_another_one_is_found(world: Fabricated) -> None:
+    for process in (world.other, world.one):
+        world.lead(process)
+    assert "who lost the lease ends" in world.found()
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_lease_that_is_released_while_a_bind_is_under_way_is_found(world: Fabricated, answered: bool) -> None:
+    with world.asks(world.one, "create", "pods/binding") as asked:
+        asked.connection = world.connection(world.one)
+        world.servers.open[asked] = None
+    if answered:
+        del world.servers.open[asked]
+    world.lead(world.one, holder="")
+    assert world.found() == (set() if answered else {"the lease is released at last"})
+
+
 def test_a_write_before_anybody_leads_is_found(world: Fabricated) -> None:
     with world.asks(world.controllers, "create", "pods"):
         world.pod("written")

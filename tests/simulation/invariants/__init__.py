@@ -3,7 +3,7 @@
 | module | what it looks at |
 |---|---|
 | `binds` | one Binding per pod; room, nodes and takeovers by what the deciding scheduler had been shown |
-| `leadership`, `lease` | who may write, and who loses a lease |
+| `leadership`, `lease`, `handover` | who may write, who loses a lease, and how it passes to the next |
 | `caches`, `memory`, `knowledge` | what programs know: as shown at every second, true at rest, nothing forgotten |
 | `evictions` | nobody is evicted for nothing |
 | `jobs`, `workloads`, `statuses`, `texts` | jobs, PodGroups and queues, and what users read about them |
@@ -17,6 +17,7 @@ from tests.simulation.invariants import (
     bounds,
     caches,
     evictions,
+    handover,
     jobs,
     knowledge,
     leadership,
@@ -46,6 +47,8 @@ INVARIANTS: dict[str, type[Invariant]] = {
         binds.LeadersKnowAllBinds,
         assumptions.NoStaleBind,
         leadership.OneLeader,
+        handover.LoserEnds,
+        handover.ReleasedAtLast,
         memory.NothingIsForgotten,
         caches.CacheIsShown,
         caches.CacheIsTrue,

@@ -19,7 +19,7 @@ _MOST_KEYS: Final = 2000
 _MOST_CONNECTIONS: Final = 512
 _WATCH_EVENTS: Final = 4096
 _WATCHES_EVERY: Final = 5
-"""Seconds from one look at the buffers of all watches to the next: there are hundreds, and each is bounded by itself."""
+"""Seconds from one look at the buffers of all watches to the next: there are hundreds of them."""
 _SETTLED_S: Final = 5.0
 """After the last write, programs have nothing more to do than to watch."""
 
