@@ -101,3 +101,17 @@ async def test_deleting_a_definition_deletes_its_objects_and_ends_the_service(ap
     await api.patch(f"{things.v1}/a", {"metadata": {"finalizers": None}})
     await api.until_gone(things.definition)
     await api.until_gone(things.v1)
+
+
+async def test_a_watch_learns_that_its_object_went_with_a_definition_that_is_back(api: Api, things: Custom) -> None:
+    """By the deletion of the object, or by 410: both servers may do either."""
+    await api.made(things.v1, things.an_object())
+    version = (await api.get(things.v1)).meta["resourceVersion"]
+    await api.delete(things.definition)
+    await api.until_gone(things.definition)
+    await api.until_gone(things.v1)
+    await api.made(CRDS, a_definition("things", "Thing", things.group, status=True))
+    await api.until(things.v1, lambda answer: answer.status == 200, "the definition is served again")
+    async with api.watch(things.v1, resourceVersion=version) as watch:
+        event = await watch.next()
+    assert event["type"] == "DELETED" or event["object"].get("code") == 410, event

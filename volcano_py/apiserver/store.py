@@ -117,7 +117,7 @@ class Collection:
         self.keys: list[str] = []
         self.items: dict[str, Stored] = {}
         self.history: deque[Event] = deque()
-        self.compacted_rv = store.compacted_rv
+        self.compacted_rv = max(store.compacted_rv, store.dropped.get(name, 0))
         self.watchers: dict[Watching, None] = {}  # a dict keeps the order of arrival
         self._store = store
         self._history_limit = history_limit
@@ -240,6 +240,8 @@ class Store:
         self.rv = 1
         self.compacted_rv = 0
         self.collections: dict[str, Collection] = {}
+        self.dropped: dict[str, int] = {}
+        """The version at which a collection was dropped: what happened before is forgotten."""
         self.listeners: list[Listener] = []
         self._history_limit = history_limit
 
@@ -259,6 +261,7 @@ class Store:
         """Forget a collection and end its watches."""
         collection = self.collections.pop(name, None)
         if collection is not None:
+            self.dropped[name] = self.rv
             for watcher in tuple(collection.watchers):
                 watcher.close()
 
