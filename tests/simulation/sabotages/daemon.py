@@ -90,7 +90,7 @@ SABOTAGES: Final = (
         "        return not writers.busy\n",
         "        return True\n",
         "A scheduler that is asked to end gives its lease away while its binds are under way.",
-        ("orderly end", "no node above its allocatable"),
+        ("the lease is released at last", "no node above its allocatable"),
         ("orderly end scheduler*|rolling update scheduler*", "* create pods/binding|slow network*|webhooks*"),
     ),
     Sabotage(

@@ -131,7 +131,7 @@ SABOTAGES: Final = (
         "        if renewing:\n            return _Outcome.TAKEN",
         "        if renewing and self._valid():\n            return _Outcome.TAKEN",
         "A leader goes on with its old decisions although another one has led meanwhile.",
-        ("the lease is kept",),
+        ("who lost the lease ends",),
         ("pause*scheduler*|pause at a write*|during a decision scheduler paused",),
     ),
 )
