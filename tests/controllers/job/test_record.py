@@ -362,3 +362,11 @@ def test_a_member_that_is_put_without_a_job_is_counted_when_the_job_arrives() ->
     record.put_job(a_vcjob(a_job_task(replicas=2)), "volcano", "default")
 
     assert record.members.extra() == [a_member("train-worker-5")]
+
+
+def test_an_old_state_of_a_job_that_is_gone_does_not_bring_it_back() -> None:
+    """An answer may have said that it is gone while the watch is late."""
+    record = a_record(a_vcjob())
+    record.gone, record.job = True, None
+    assert not record.put_job(version(a_vcjob(), "7"), "volcano", "default")
+    assert record.job is None

@@ -59,7 +59,7 @@ class Record:
         self.doubtful = False
         """Whether something of the job vanished that nobody here deleted: the job itself may be gone, unseen."""
         self.gone = False
-        """Whether the watch has shown the end of the job."""
+        """Whether the end of the job is known, from the watch or from an answer: a state that comes now is an old one."""
         self.told = ""
         self.written_at = float("-inf")
         self.plugins = Plugins((), (), ())
@@ -80,6 +80,8 @@ class Record:
 
     def put_job(self, job: Job, scheduler_name: str, queue: str) -> bool:
         """Take a state of the job; return False if it is older than the known one or the same."""
+        if self.gone:
+            return False
         known = self.job
         if known is not None:
             new, old = job.metadata.resource_version, known.metadata.resource_version
