@@ -59,7 +59,7 @@ class Record:
         self.doubtful = False
         """Whether something of the job vanished that nobody here deleted: the job itself may be gone, unseen."""
         self.gone = False
-        """Whether the end of the job is known, from the watch or from an answer: a state that comes now is an old one."""
+        """Whether the end of the job is known, from the watch or an answer: a state that comes now is an old one."""
         self.told = ""
         self.written_at = float("-inf")
         self.plugins = Plugins((), (), ())
