@@ -1,3 +1,4 @@
+import asyncio
 import random
 from typing import Any
 
@@ -6,6 +7,7 @@ import pytest
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.queue_status import QueueStatusWriter
+from volcano_py.kube import errors
 from volcano_py.runtime.clock import RealClock
 from volcano_py.testing import a_queue, manifest
 from volcano_py.writing.write_queue import WriteQueueOptions
@@ -153,3 +155,40 @@ async def test_a_pushed_back_request_is_retried(server, writer):
     await hold(writer, q={"cpu": 1000.0})
 
     assert allocated(server) == {"cpu": "1", "memory": "0"}
+
+
+async def test_what_is_not_so_any_more_is_not_tried_again(server, writer, client, monkeypatch):
+    """The first attempt is under way, and will fail, when the queue holds again what the watch shows of it."""
+    put_queue(server)
+    begun, ends = asyncio.Event(), asyncio.Event()
+    patch = client.patch
+
+    async def fails_once(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(client, "patch", patch)
+        begun.set()
+        await ends.wait()
+        raise errors.ServerError("patch", "queues/q", "not now")
+
+    monkeypatch.setattr(client, "patch", fails_once)
+    writer.put({"q": {"cpu": 2000.0}})
+    await begun.wait()
+    writer.put({"q": {}})
+    ends.set()
+
+    assert await writer.drained(10)
+    assert allocated(server) == {}
+
+
+async def test_what_was_true_when_its_write_began_is_corrected_after_it(server, writer, versions):
+    """No cycle runs while nothing waits, so nobody else would ask for it."""
+    put_queue(server)
+    server.faults.add(Fault("delay", delay_s=0.2, verb="patch", times=1))
+    writer.put({"q": {"cpu": 2000.0}})
+    await until(lambda: writer._write_queue.backlog)
+    await asyncio.sleep(0.1)
+    versions["q"] = "1"  # the watch is late
+
+    writer.put({"q": {}})
+
+    assert await writer.drained(10)
+    assert allocated(server) == {"cpu": "0", "memory": "0"}

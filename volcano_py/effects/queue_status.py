@@ -65,6 +65,7 @@ class QueueStatusWriter:
         self._shown = shown
         self._version_of = version_of
         self._written: dict[str, _Written] = {}  # what the watch has not shown yet
+        self._wanted: Mapping[str, Amounts] = {}  # what the last cycle said, of every queue
         self._write_queue: WriteQueue[str, Amounts] = WriteQueue(
             NAME, self._write, options, metrics, clock=clock, rng=rng, outage=client.outage
         )
@@ -79,6 +80,7 @@ class QueueStatusWriter:
 
     def put(self, queues: Mapping[str, Amounts]) -> None:
         """Take the allocated resources of every queue, without zeros; write those that the watch shows differently."""
+        self._wanted = queues
         self._written = {name: written for name, written in self._written.items() if name in queues}
         for name, allocated in queues.items():
             known = self._known(name)
@@ -101,12 +103,12 @@ class QueueStatusWriter:
         """Write what waits; return whether all was written in time."""
         return await self._write_queue.drained(timeout_s)
 
-    async def _write(self, name: str, allocated: Amounts) -> str:
-        known, shown = self._known(name), self._shown(name)
-        if known is None or shown is None:
+    async def _write(self, name: str, _: Amounts) -> str:
+        known, shown, allocated = self._known(name), self._shown(name), self._wanted.get(name)
+        if known is None or shown is None or allocated is None:
             return "obsolete"
         if allocated == known:
-            return "unchanged"  # decided again while the first write was under way
+            return "unchanged"  # the first attempt was under way when this became true again
         gone: dict[str, str | None] = dict.fromkeys((*known, *shown))
         now = {
             resource: quantity_text(resource, int(allocated.get(resource, 0))) for resource in (*_ALWAYS, *allocated)
@@ -114,4 +116,7 @@ class QueueStatusWriter:
         body = {"status": {"allocated": {**gone, **now}}}
         found = await self._client.patch(QUEUES, name, body, _Queue, subresource="status", timeout_s=_TIMEOUT_S)
         self._written[name] = _Written(allocated, found.metadata.resource_version)
+        wanted = self._wanted.get(name)
+        if wanted is not None and wanted != allocated:  # the watch may have shown it already, so nobody else asks
+            self._write_queue.put(name, wanted)
         return "written"
