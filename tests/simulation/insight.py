@@ -102,9 +102,10 @@ def known(daemon: SchedulerDaemon, resource: str) -> Versions:
     raise LookupError(resource)
 
 
-def anything_unreadable(daemon: SchedulerDaemon) -> bool:
-    """Say whether a watch of a scheduler has shown an object that cannot be read."""
-    return any(reflector.delivery.quarantined for reflector in daemon._watches._reflectors.values())
+def unreadable(daemon: SchedulerDaemon, resource: str) -> frozenset[str]:
+    """Return the keys of the objects that the watch of a resource has shown last in a state that cannot be read."""
+    reflectors = daemon._watches._reflectors.items()
+    return frozenset(key for kind, each in reflectors if kind.label == resource for key in each.delivery.quarantined)
 
 
 def places(daemon: SchedulerDaemon) -> Iterator[TaskPlace]:

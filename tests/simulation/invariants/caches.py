@@ -51,11 +51,12 @@ class CacheIsShown(Invariant):
                 self._compare(machine, daemon)
 
     def _compare(self, machine: "Machine", daemon: Any) -> None:
-        if insight.anything_unreadable(daemon):
-            return  # a cache keeps or drops the last readable state of such an object, as is safer
+        # A cache keeps or drops the last readable state of an object that cannot be read, as is safer.
+        unreadable = insight.unreadable(daemon, objects.PODS)
         shown = insight.known(daemon, objects.PODS)
-        versions = {uid: int(version) for uid, version in shown.values()}
-        there = {place.record.uid: place for place in insight.places(daemon)}
+        versions = {uid: int(version) for key, (uid, version) in shown.items() if key not in unreadable}
+        places = ((f"{one.record.namespace}/{one.record.name}", one) for one in insight.places(daemon))
+        there = {place.record.uid: place for key, place in places if key not in unreadable}
         for uid, place in there.items():
             if uid not in versions:
                 self.violated(
@@ -72,7 +73,7 @@ class CacheIsShown(Invariant):
                 continue
             self._compare_place(machine.name, found, pod, bool(pod.node) and version >= pod.bound_version)
         ours, nodes = set(insight.node_names(daemon)), set(insight.known(daemon, objects.NODES))
-        for name in sorted(ours ^ nodes):
+        for name in sorted((ours ^ nodes) - insight.unreadable(daemon, objects.NODES)):
             has = "has" if name in ours else "does not have"
             self.violated(
                 f"{machine.name} {has} node {name}, {'unlike' if name in ours else 'although'} its watch shows"
