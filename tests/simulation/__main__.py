@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -62,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
+    for name in (signal.SIGINT, signal.SIGTERM):  # also where a shell has ignored Ctrl-C for what runs in its background
+        signal.signal(name, signal.default_int_handler)
     progress = report.Progress()
     seeds = range(options.first, options.first + options.seeds)
     summary = runner.run_all(seeds, options.size, max(options.jobs, 1), progress.show)
