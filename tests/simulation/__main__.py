@@ -63,8 +63,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    for name in (signal.SIGINT, signal.SIGTERM):  # also where a shell has ignored Ctrl-C for what runs in its background
-        signal.signal(name, signal.default_int_handler)
+    # SIGTERM, too; and a shell lets what runs in its background ignore Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     progress = report.Progress()
     seeds = range(options.first, options.first + options.seeds)
     summary = runner.run_all(seeds, options.size, max(options.jobs, 1), progress.show)
