@@ -280,6 +280,22 @@ def test_a_request_before_retry_after_is_found(world: Fabricated, pause_s: float
     assert world.found() == ({"Retry-After is honoured"} if pause_s < 3.0 and not closed else set())
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_retry_after_is_not_about_another_pod_of_the_name(world: Fabricated, replaced: bool) -> None:
+    pod = world.pod("p")
+    for at in (10.0, 11.0):
+        world.at(at)
+        with world.asks(world.one, "create", "pods/binding") as asked:
+            asked.path = "/api/v1/namespaces/default/pods/p/binding"
+            asked.connection = SimpleNamespace(is_closing=lambda: False)  # type: ignore[assignment]
+            asked.retry_after_s = 3.0
+            world.world._answered(asked, 429)
+        if replaced:
+            world.remove(objects.PODS, "default/p")
+            world.servers.create({**pod, "metadata": {"name": "p", "namespace": "default"}})
+    assert world.found() == (set() if replaced else {"Retry-After is honoured"})
+
+
 @pytest.mark.parametrize("message", ["0/2 nodes are available", ""])
 def test_a_pod_that_waits_without_a_reason_is_found(world: Fabricated, message: str) -> None:
     pod = world.pod("p")

@@ -39,9 +39,7 @@ class RefusalsAreHeeded(Invariant):
         if event.type != "ADDED":
             return
         for key in [*self._refused]:
-            about = target_of(key[2])
-            name = f"{about.namespace}/{about.name}" if about.namespace else about.name
-            if about.resource.partition("/")[0] == resource and name == event.stored.key:
+            if _is_about(key[2], resource, event.stored.key):
                 self._refused.pop(key)
                 self._not_before.pop(key, None)
                 self._early.pop(key, None)
@@ -80,6 +78,13 @@ class RefusalsAreHeeded(Invariant):
             )
 
 
+def _is_about(path: str, resource: str, key: str) -> bool:
+    """Say whether the path of a request names this object."""
+    about = target_of(path)
+    name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+    return about.resource.partition("/")[0] == resource and name == key
+
+
 class _Wait(NamedTuple):
     until: float
     connection: End
@@ -98,6 +103,12 @@ class RetryAfterIsHonoured(Invariant):
     def __init__(self, world: "World") -> None:
         super().__init__(world)
         self._waits: dict[tuple[Process, str, str], _Wait] = {}
+
+    def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
+        """Forget what was refused for an object that another of its name has replaced."""
+        if event.type == "ADDED":
+            for key in [key for key in self._waits if _is_about(key[2], resource, event.stored.key)]:
+                del self._waits[key]
 
     def answered(self, asked: "Asked", status: int) -> None:
         """Compare when a request was sent with what the last answer to it has said."""
