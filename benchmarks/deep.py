@@ -1,0 +1,133 @@
+"""Cost of a cycle over a deep queue: every node is full, many gangs wait, and one gang ends before each cycle.
+
+The pods of the gang that ends make room for a gang that waits. With ``shown: true`` the statuses and reasons of each
+cycle are in the cluster before the next one, as after a while; without it none is, as in the first minutes.
+"""
+
+import dataclasses
+import gc
+import statistics
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks.decision import cluster
+from volcano_py.conf.loader import parse_conf
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.model.decisions import Bind, Decision, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.objects import JobKey, JobRecord, QueueRecord, TaskRecord
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.scheduler import Policy, resolve, run_cycle
+from volcano_py.snapshot.store import ClusterStore
+
+_GIB = float(2**30)
+_PER_NODE = 16
+"""A node has 32 CPU, and each running pod has 2."""
+
+
+def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
+    """Run every case and return one row each."""
+    return [_case(workload, case) for case in workload["cases"]]
+
+
+def _policy(case: dict[str, Any]) -> Policy:
+    """Return a configuration of the project, with other actions and plugins if the case says so."""
+    file = Path(__file__).parents[1] / "conf" / f"{case['conf']}.yaml"
+    text = file.read_text()
+    if case.get("evicts"):
+        text = text.replace('"enqueue, allocate, backfill"', '"enqueue, allocate, backfill, preempt, reclaim"')
+    return resolve(parse_conf(text.replace("proportion", case.get("shares", "proportion")), str(file)))
+
+
+def _case(workload: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    policy, size = _policy(case), {key: case[key] for key in ("nodes", "jobs", "k", "shapes", "queues")}
+    store, memory, emitted = full_cluster(**size), Memory(), 0
+    cpu: list[float] = []
+    reports: list[CycleReport] = []
+    for number in range(workload["repeat"] + 1):
+        snapshot, decisions = store.snapshot(), list[Decision]()
+        gc.collect()  # otherwise one collection falls into one measurement and not into the next
+        started = time.thread_time()
+        clock = CycleClock(float(number), time.perf_counter)
+        memory, report = run_cycle(snapshot, policy, clock, 0, memory, decisions.extend)
+        cpu.append((time.thread_time() - started) * 1e3)
+        reports.append(report)
+        emitted = len(decisions)
+        _carry_out(store, decisions, case["shapes"], shown=case["shown"])
+        _end_gang(store, number, case["k"])
+    if reports[-1].tasks_placed != case["k"]:
+        raise RuntimeError(f"{case['name']}: {reports[-1].tasks_placed} of {case['k']} pods placed")
+    return {
+        **{key: case[key] for key in ("name", "nodes", "jobs", "k", "queues", "shown")},
+        "cpu_ms": round(statistics.median(cpu[1:]), 1),
+        "first_ms": round(cpu[0], 1),
+        **{f"{stage}_ms": _stage(reports[1:], stage) for stage in ("open", "allocate", "preempt", "reclaim", "close")},
+        "decisions": emitted,
+    }
+
+
+def _stage(reports: Iterable[CycleReport], stage: str) -> float:
+    return round(statistics.median(report.seconds.get(stage, 0.0) for report in reports) * 1e3, 1)
+
+
+def full_cluster(nodes: int, jobs: int, k: int, shapes: int, queues: int) -> ClusterStore:
+    """Return a store of full nodes; gangs of k run there, and ``jobs`` gangs of k wait, in turn in all queues."""
+    store = cluster(nodes, 0, k, shapes)
+    names = [f"q{number}" for number in range(queues)] if queues > 1 else ["default"]
+    for name in names:
+        store.set_queue(QueueRecord(name))
+    for number in range(nodes * _PER_NODE // k):
+        key = JobKey("bench", f"run-{number}")
+        store.set_job(JobRecord(key, f"group-run-{number}", names[number % queues], k, phase="Running", running=k))
+        for i in range(k):
+            record = TaskRecord(f"run-{number}-{i}", "bench", f"run-{number}-{i}", key.name)
+            store.set_task(record, _shape(0), TaskStatus.RUNNING, f"node-{(number * k + i) // _PER_NODE:05d}")
+    for number in range(jobs):
+        key = JobKey("bench", f"job-{number}")
+        store.set_job(JobRecord(key, f"group-{number}", names[number % queues], k, phase="Inqueue"))
+        for i in range(k):
+            record = TaskRecord(f"job-{number}-{i}", "bench", f"job-{number}-{i}", key.name)
+            store.set_task(record, _shape(number % shapes), TaskStatus.PENDING)
+    return store
+
+
+def _shape(number: int) -> Shape:
+    cpu = 2000.0 - 5 * number
+    return Shape(request=(("cpu", cpu), ("memory", _GIB), ("pods", 1.0)), nonzero=(cpu, _GIB))
+
+
+def _end_gang(store: ClusterStore, number: int, k: int) -> None:
+    for i in range(k):
+        store.remove_task(f"run-{number}-{i}")
+    store.remove_job(JobKey("bench", f"run-{number}"))
+
+
+def _carry_out(store: ClusterStore, decisions: Iterable[Decision], shapes: int, *, shown: bool) -> None:
+    """Let the cluster be as decided; statuses and reasons only if they are ``shown``."""
+    for one in decisions:
+        match one:
+            case Bind():
+                store.move_task(one.task.uid, TaskStatus.BOUND, one.node)
+            case SetPodCondition() if shown and (place := store.task(one.task.uid)) is not None:
+                record = msgspec.structs.replace(place.record, condition=one.message)
+                number = int(str(record.job).removeprefix("job-"))
+                store.set_task(record, _shape(number % shapes), place.status, place.node)
+            case SetPodGroupStatus() if shown and (job := store.job(one.job)) is not None:
+                store.set_job(_with_status(job, one))
+
+
+def _with_status(job: JobRecord, status: SetPodGroupStatus) -> JobRecord:
+    by_type = {condition.type: condition for condition in (*job.conditions, *status.conditions)}
+    return dataclasses.replace(
+        job,
+        phase=status.phase,
+        running=status.running,
+        succeeded=status.succeeded,
+        failed=status.failed,
+        conditions=tuple(by_type.values()),
+    )

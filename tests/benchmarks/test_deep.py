@@ -1,0 +1,19 @@
+"""The workload of deep queues, at a small size."""
+
+import pytest
+
+from benchmarks import deep
+
+SMALL = {"name": "small", "nodes": 20, "jobs": 30, "k": 5, "shapes": 4, "queues": 2, "conf": "helm-default"}
+
+
+@pytest.mark.parametrize("evicts", [True, False])
+def test_one_waiting_gang_is_placed_in_every_cycle(evicts: bool) -> None:
+    (row,) = deep.run({"repeat": 2, "cases": [{**SMALL, "evicts": evicts, "shown": False}]})
+    assert row["cpu_ms"] > 0
+    assert (row["preempt_ms"] > 0) is evicts
+
+
+def test_what_is_shown_is_not_said_again() -> None:
+    said, left = (deep.run({"repeat": 2, "cases": [{**SMALL, "shown": shown}]})[0] for shown in (False, True))
+    assert left["decisions"] < said["decisions"] / 4
