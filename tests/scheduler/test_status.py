@@ -64,6 +64,18 @@ def test_the_phase_of_a_podgroup(letters: str, minimum: int, before: str, after:
     assert (written.phase if written else before) == after
 
 
+@pytest.mark.parametrize("before", ["Running", "Unknown", "Inqueue"])
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_gang_that_is_promised_room_need_not_be_let_in_again(leaves: bool, before: str) -> None:
+    """Its pods have all failed and are made again; others leave, for it or for somebody else."""
+    others = tasks_of("other", 2, ONE, status=TaskStatus.RELEASING if leaves else TaskStatus.RUNNING, node="n1")
+    jobs = (a_job("other", phase="Running"), a_job("j", min_available=2, phase=before))
+    found = cycle(World((a_node("n1", cpu=2),), jobs=jobs, tasks=(*others, *tasks_of("j", 2, ONE))), DEFAULT)
+
+    written = found.groups.get("j")
+    assert (written.phase if written else before) == ("Inqueue" if leaves or before == "Inqueue" else "Pending")
+
+
 def test_without_gang_no_condition_says_that_a_job_is_incomplete() -> None:
     found = cycle(world("RP", min_available=2, phase="Running"), WITHOUT_GANG_PLUGIN)
 

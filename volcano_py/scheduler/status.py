@@ -5,8 +5,11 @@ The phase follows Volcano's table (R running, S scheduled, C finished; the first
     R > 0 and the gang is incomplete         Unknown
     S >= minMember and S == C                Completed
     S >= minMember                           Running
-    not enqueued yet                         Pending
-    otherwise                                Inqueue
+    enqueued, or some tasks are pipelined    Inqueue
+    otherwise                                Pending
+
+A gang whose pods are all gone is let in again like a new one, unless this session has promised it room. (In Volcano it
+must be let in again even then, and those who were evicted for it were evicted for nothing.)
 """
 
 import re
@@ -102,7 +105,7 @@ def phases(ssn: Session) -> NDArray[np.int8]:
             (counts[TaskStatus.RUNNING] > 0) & incomplete,
             met & (past == counts[_FINISHED].sum(axis=0)),
             met,
-            jobs.phase == PodGroupPhase.INQUEUE,
+            (jobs.phase == PodGroupPhase.INQUEUE) | (counts[_PIPELINED] > 0),
         ],
         [PodGroupPhase.UNKNOWN, PodGroupPhase.COMPLETED, PodGroupPhase.RUNNING, PodGroupPhase.INQUEUE],
         PodGroupPhase.PENDING,
