@@ -98,6 +98,10 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     job, members = seen.job, seen.members
     if seen.problem is not None and seen.problem.reason == "InvalidJob":
         return _counters(seen, now, seen.problem)
+    if seen.group is not None and pod_group.version_of(seen.group) is not None and not len(members):
+        past = _group_of_past(seen)  # nobody knew of it when the job restarted; it must not keep its place in the queue
+        if past:
+            return JobPlan(writes=past, again=True)
     # Pods that are not needed go before the phase is looked at: they must not count for a smaller job.
     drop = JobPlan(delete=tuple(members.extra()), again=True)
     try:
