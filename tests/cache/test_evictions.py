@@ -194,6 +194,14 @@ def test_a_victim_that_ends_by_itself_confirms_its_eviction(assumed: ClusterCach
     assert assumed.snapshot().nodes.idle[0].tolist() == [1000]
 
 
+@pytest.mark.parametrize(("phase", "objection"), [("Failed", "pod default/low-0 has ended by itself"), ("Running", "")])
+def test_a_victim_that_has_ended_by_itself_need_not_be_deleted(
+    assumed: ClusterCache, phase: str, objection: str
+) -> None:
+    modified(assumed, a_pod("low-0", group="low", cpu=1, node="n1", phase=phase))
+    assert assumed.evictions.objection_to_sending(PLAN.evictions[0]) == objection
+
+
 def test_the_deletion_of_a_pod_ends_its_eviction(assumed: ClusterCache, changes_of: Any) -> None:
     told = changes_of(assumed)
 

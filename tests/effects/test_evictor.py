@@ -1,6 +1,7 @@
 """The evictor against the embedded API server: what it writes, what it repeats, what it reports."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ def outcomes() -> Outcomes:
 
 @pytest.fixture
 def an_evictor(client, supervisor, outcomes, registry):
-    def make(options: EvictorOptions = QUICK) -> Evictor:
+    def make(options: EvictorOptions = QUICK, objection: Callable[[Evict], str] = lambda _: "") -> Evictor:
         evictor = Evictor(
             client,
             outcomes,
@@ -55,6 +56,7 @@ def an_evictor(client, supervisor, outcomes, registry):
             scheduler_name="volcano",
             clock=RealClock(),
             rng=random.Random(1),
+            objection=objection,
             options=options,
         )
         evictor.start(supervisor)
@@ -212,3 +214,28 @@ async def test_the_evictor_reports_its_free_capacity(an_evictor):
     evictor = an_evictor(EvictorOptions(capacity=3))
 
     assert evictor.room == 3
+
+
+async def test_an_eviction_that_waits_for_another_attempt_is_not_sent_if_its_pod_has_ended(
+    server, client, an_evictor, outcomes
+):
+    task = await running(server, client, "p0")
+    why = iter(["", "it has ended"])
+    server.faults.add(Fault("reply", verb="patch", code=503, times=1))
+
+    await carried_out(an_evictor(objection=lambda _: next(why)), an_eviction(task))
+
+    assert outcomes.failed == [("p0", "it has ended")]
+    assert "deletionTimestamp" not in server.get("pods", "p0", "default")["metadata"]
+
+
+async def test_an_eviction_whose_outcome_is_unclear_is_not_given_up_because_its_pod_has_ended(
+    server, client, an_evictor, outcomes
+):
+    task = await running(server, client, "p0")
+    why = iter(["", "it has ended"])
+    server.faults.add(Fault("drop_after", verb="delete", times=1))
+
+    await carried_out(an_evictor(objection=lambda _: next(why)), an_eviction(task))
+
+    assert (outcomes.evicted_, outcomes.failed) == (["p0"], [])

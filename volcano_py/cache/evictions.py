@@ -25,6 +25,7 @@ from volcano_py.model.statuses import TaskStatus
 log = structlog.get_logger()
 
 _EVICTABLE = (TaskStatus.BOUND, TaskStatus.RUNNING)
+_ENDED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,11 @@ class Evictions(Assumptions):
             if nomination.node and (place is None or place.status is not TaskStatus.PENDING):
                 return f"beneficiary of the plan: pod {nomination.task} no longer waits"
         return ""
+
+    def objection_to_sending(self, evict: Evict) -> str:
+        """Return why an eviction must not be sent now, "" if it may: its pod may have ended while it waited."""
+        place = self._store.task(evict.task.uid)
+        return f"pod {evict.task} has ended by itself" if place is not None and place.status in _ENDED else ""
 
     def assume(self, evictions: Sequence[Evict]) -> None:
         """Count the victims of an accepted plan as terminating."""

@@ -214,6 +214,7 @@ class WriterBuilder:
             scheduler_name=self.options.scheduler_name,
             clock=self.context.clock,
             rng=self.context.rng,
+            objection=self.cache.evictions.objection_to_sending,
             options=self.options.evictor,
         )
 

@@ -1,7 +1,7 @@
 """Evictions: write the reason on the pod, then delete the pod with its own grace period.
 
     queued ──▶ conditions written ──▶ deleted ──▶ evicted     also when the pod turns out to be gone already
-      ▲              │                   ├──────▶ failed      refused for good, or attempts used up
+      ▲              │                   ├──────▶ failed      refused for good, attempts used up, or the pod has ended
       └─── later ◀───┴───────────────────┴──────▶ unknown     attempts used up and the last answer was lost
 
 The conditions are those of Volcano's evictor: Ready=False with reason Evict, and DisruptionTarget=True with reason
@@ -12,7 +12,7 @@ they never concern another pod of that name, and a second deletion of the same p
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -74,7 +74,7 @@ class _Order:
     def __init__(self, evict: Evict) -> None:
         self.evict = evict
         self.explained = False  # the reason stands on the pod, or cannot be written there
-        self.unclear = False  # a request went out, and it is not known whether it took effect
+        self.unclear = False  # a deletion went out, and it is not known whether it took effect
 
 
 class _Pod(msgspec.Struct):
@@ -93,10 +93,13 @@ class Evictor:
         scheduler_name: str,
         clock: Clock,
         rng: random.Random,
+        objection: Callable[[Evict], str] = lambda _: "",
         options: EvictorOptions | None = None,
     ) -> None:
+        """Take the receiver of results; ``objection`` returns why an eviction must not be sent now, "" if it may."""
         self._client = client
         self._outcomes = outcomes
+        self._objection = objection
         self._metrics = metrics
         self._scheduler_name = scheduler_name
         self._clock = clock
@@ -155,17 +158,22 @@ class Evictor:
 
     async def _carry_out(self, task: TaskRef) -> None:
         order = self._orders[task]
+        if not order.unclear and (why := self._objection(order.evict)):  # it may have waited for long
+            self._failed(order, why)
+            return
+        deleting = False
         try:
             if not order.explained:
                 await self._explain(order)
             self._outcomes.evicting(order.evict)
+            deleting = True
             await self._client.delete(
                 PODS, task.name, namespace=task.namespace, uid=task.uid, timeout_s=self._options.timeout_s
             )
         except (errors.NotFound, errors.Conflict):
             self._evicted(order)  # gone, or replaced by another of its name
         except _AGAIN as error:
-            order.unclear = order.unclear or error.maybe_applied
+            order.unclear = order.unclear or (deleting and error.maybe_applied)
             raise
         except errors.ApiError as error:
             self._failed(order, error.server_message)

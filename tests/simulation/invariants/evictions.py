@@ -29,6 +29,7 @@ _DECIDED_S: Final = 1.0
 
 @dataclass(slots=True)
 class _Eviction:
+    decided_at: float
     at: float
     victim: str
     action: str
@@ -51,7 +52,7 @@ class _Placed:
 class EvictionsHelp(Invariant):
     """Whoever is evicted makes room for somebody who is then placed.
 
-    After an eviction that took effect, a pod of its beneficiary gets a node until the system rests. Excused is only
+    After the decision of an eviction, a pod of its beneficiary gets a node until the system rests. Excused is only
     what a later event explains: a fault that takes away the room, the beneficiary or the plan; work that was submitted
     later and may come first; pods that were made later, as by the restart of a job; pods of higher priority that waited
     beyond the minimum of their job (they evict nobody, but come first when there is room); or the beneficiary's end.
@@ -61,7 +62,7 @@ class EvictionsHelp(Invariant):
 
     def __init__(self, world: "World") -> None:
         super().__init__(world)
-        self._decided: dict[tuple[Process, str], Evict] = {}
+        self._decided: dict[tuple[Process, str], tuple[Evict, float]] = {}
         self._done: list[_Eviction] = []
         self._lost: dict[str, float] = {}  # group -> when it lost a pod last
         self._placed: dict[str, float] = {}  # group -> when one of its pods got a node last
@@ -72,7 +73,7 @@ class EvictionsHelp(Invariant):
         """Note for whom pods are evicted."""
         for decision in batch:
             if isinstance(decision, Evict):
-                self._decided[process, decision.task.uid] = decision
+                self._decided[process, decision.task.uid] = (decision, self.world.loop.time())
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Look at pods that are deleted by a scheduler, and at pods that are bound."""
@@ -92,17 +93,17 @@ class EvictionsHelp(Invariant):
             self._placed[group] = at
             self._others.append(_Placed(group, pod.priority, self._created[meta["uid"]], at))
         elif asked.verb == "delete" and asked.client.name.startswith("scheduler"):
-            decision = self._decided.pop((asked.client, pod.uid), None)
+            decision, since = self._decided.pop((asked.client, pod.uid), (None, 0.0))
             of = f"{meta['namespace']}/{pod.job}"
             if decision is not None and decision.beneficiary is not None:
-                self._done.append(_Eviction(at, pod.key, decision.action, str(decision.beneficiary), of))
+                self._done.append(_Eviction(since, at, pod.key, decision.action, str(decision.beneficiary), of))
             elif decision is None and not pod.terminating:
                 self.violated(f"{asked.client.name} has deleted {pod.key} without having decided so")
 
     def at_rest(self) -> None:
         """Look for beneficiaries that were not placed."""
         for one in self._done:
-            if self._placed.get(one.beneficiary, -1.0) < one.at and not self._excused(one):
+            if self._placed.get(one.beneficiary, -1.0) < one.decided_at and not self._excused(one):
                 self.violated(
                     f"{one.victim} was evicted ({one.action}) for {one.beneficiary}, which got no node after it"
                 )
