@@ -231,9 +231,16 @@ def of_time(daemon: SchedulerDaemon) -> Memory:
     return Memory(seen=0, cooldowns=memory.cooldowns, plans=memory.plans)
 
 
-def fresh_cycle(cache: ClusterCache, text: str, now_s: float, memory: Memory | None = None) -> list[Decision]:
+def seed_of(daemon: SchedulerDaemon) -> int:
+    """Return by what number a scheduler decides between equal nodes and pods."""
+    return daemon.cycles._runner._seed
+
+
+def fresh_cycle(
+    cache: ClusterCache, text: str, now_s: float, memory: Memory | None = None, seed: int = 0
+) -> list[Decision]:
     """Return what a full cycle over a cache decides."""
     found: list[Decision] = []
     clock = CycleClock(EPOCH.timestamp() + now_s)
-    run_cycle(cache.snapshot(), policy_of(text), clock, 0, memory or Memory(seen=0), found.extend)
+    run_cycle(cache.snapshot(), policy_of(text), clock, seed, memory or Memory(seen=0), found.extend)
     return found

@@ -42,7 +42,8 @@ class NothingLeftToDecide(Invariant):
 
     So no gang stays in part that such a cycle would complete, and what users read is what a scheduler that starts now
     would write. Events are not compared: they tell what happened, not what is. The cycle keeps the cool-downs of the
-    leader, which forbid for some minutes that two jobs evict each other in turn.
+    leader, which forbid for some minutes that two jobs evict each other in turn, and its order of equal nodes and pods,
+    on which it may depend whether a plan of evictions is found.
     """
 
     name = "nothing left to decide"
@@ -54,6 +55,7 @@ class NothingLeftToDecide(Invariant):
             self.violated("no scheduler leads")
             return
         cache, memory = programs.rebuilt(self.world.servers), programs.of_time(leading[0])
-        for decision in programs.fresh_cycle(cache, self.world.conf.text, self.world.loop.time(), memory):
+        now, seed = self.world.loop.time(), programs.seed_of(leading[0])
+        for decision in programs.fresh_cycle(cache, self.world.conf.text, now, memory, seed):
             if not isinstance(decision, RecordEvent) and cache.to_write(decision) is not None:
                 self.violated(f"a fresh cycle decides {decision}")

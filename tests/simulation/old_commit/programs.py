@@ -256,9 +256,16 @@ def of_time(_: SchedulerDaemon) -> Memory:
     return Memory()
 
 
-def fresh_cycle(cache: ClusterCache, text: str, now_s: float, memory: Memory | None = None) -> list[Decision]:
+def seed_of(_: SchedulerDaemon) -> int:
+    """Return by what number such a cycle decides between equal nodes and pods."""
+    return 0
+
+
+def fresh_cycle(
+    cache: ClusterCache, text: str, now_s: float, memory: Memory | None = None, seed: int = 0
+) -> list[Decision]:
     """Return what a full cycle over a cache decides."""
     found: list[Decision] = []
     clock = CycleClock(EPOCH.timestamp() + now_s)
-    run_cycle(cache.snapshot(), policy_of(text), clock, 0, memory or Memory(), found.extend)
+    run_cycle(cache.snapshot(), policy_of(text), clock, seed, memory or Memory(), found.extend)
     return found
