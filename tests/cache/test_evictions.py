@@ -202,6 +202,14 @@ def test_a_victim_that_has_ended_by_itself_need_not_be_deleted(
     assert assumed.evictions.objection_to_sending(PLAN.evictions[0]) == objection
 
 
+def test_an_eviction_for_pods_that_are_gone_need_not_be_sent(assumed: ClusterCache) -> None:
+    for name in ("high-0", "high-1"):
+        assert assumed.evictions.objection_to_sending(PLAN.evictions[0]) == ""
+        deleted(assumed, a_pod(name, group="high", cpu=1))
+    objection = "no pod of PodGroup default/high waits any more"
+    assert assumed.evictions.objection_to_sending(PLAN.evictions[0]) == objection
+
+
 def test_the_deletion_of_a_pod_ends_its_eviction(assumed: ClusterCache, changes_of: Any) -> None:
     told = changes_of(assumed)
 

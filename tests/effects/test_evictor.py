@@ -233,9 +233,21 @@ async def test_an_eviction_whose_outcome_is_unclear_is_not_given_up_because_its_
     server, client, an_evictor, outcomes
 ):
     task = await running(server, client, "p0")
-    why = iter(["", "it has ended"])
+    why = iter(["", "", "it has ended"])
     server.faults.add(Fault("drop_after", verb="delete", times=1))
 
     await carried_out(an_evictor(objection=lambda _: next(why)), an_eviction(task))
 
     assert (outcomes.evicted_, outcomes.failed) == (["p0"], [])
+
+
+async def test_an_eviction_that_is_not_needed_any_more_when_its_reason_is_written_goes_no_further(
+    server, client, an_evictor, outcomes
+):
+    task = await running(server, client, "p0")
+    why = iter(["", "nobody waits"])
+
+    await carried_out(an_evictor(objection=lambda _: next(why)), an_eviction(task))
+
+    assert (outcomes.sent, outcomes.failed) == ([], [("p0", "nobody waits")])
+    assert "deletionTimestamp" not in server.get("pods", "p0", "default")["metadata"]

@@ -273,7 +273,7 @@ def test_a_request_before_retry_after_is_found(world: Fabricated, pause_s: float
     """An answer that may have been lost with its connection binds nobody."""
     for at in (10.0, 10.0 + pause_s):
         world.at(at)
-        with world.asks(world.one, "patch", "pods/status", key="default/p") as asked:
+        with world.asks(world.one, "patch", "podgroups.scheduling.volcano.sh", key="default/p") as asked:
             asked.connection = SimpleNamespace(is_closing=lambda: closed)  # type: ignore[assignment]
             asked.retry_after_s = 3.0
             world.world._answered(asked, 429)

@@ -63,9 +63,13 @@ class Evictions(Assumptions):
         return ""
 
     def objection_to_sending(self, evict: Evict) -> str:
-        """Return why an eviction must not be sent now, "" if it may: its pod may have ended while it waited."""
+        """Return why an eviction must not be sent now, "" if it may: it may have waited for long."""
         place = self._store.task(evict.task.uid)
-        return f"pod {evict.task} has ended by itself" if place is not None and place.status in _ENDED else ""
+        if place is not None and place.status in _ENDED:
+            return f"pod {evict.task} has ended by itself"
+        if evict.beneficiary is not None and not self._store.count(evict.beneficiary, TaskStatus.PENDING):
+            return f"no pod of PodGroup {evict.beneficiary} waits any more"
+        return ""
 
     def assume(self, evictions: Sequence[Evict]) -> None:
         """Count the victims of an accepted plan as terminating."""

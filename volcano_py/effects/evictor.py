@@ -1,7 +1,7 @@
 """Evictions: write the reason on the pod, then delete the pod with its own grace period.
 
     queued ──▶ conditions written ──▶ deleted ──▶ evicted     also when the pod turns out to be gone already
-      ▲              │                   ├──────▶ failed      refused for good, attempts used up, or the pod has ended
+      ▲              │                   ├──────▶ failed      refused for good, attempts used up, or not needed any more
       └─── later ◀───┴───────────────────┴──────▶ unknown     attempts used up and the last answer was lost
 
 The conditions are those of Volcano's evictor: Ready=False with reason Evict, and DisruptionTarget=True with reason
@@ -158,13 +158,14 @@ class Evictor:
 
     async def _carry_out(self, task: TaskRef) -> None:
         order = self._orders[task]
-        if not order.unclear and (why := self._objection(order.evict)):  # it may have waited for long
-            self._failed(order, why)
+        if self._need_not_go(order):
             return
         deleting = False
         try:
             if not order.explained:
                 await self._explain(order)
+                if self._need_not_go(order):
+                    return
             self._outcomes.evicting(order.evict)
             deleting = True
             await self._client.delete(
@@ -179,6 +180,13 @@ class Evictor:
             self._failed(order, error.server_message)
         else:
             self._evicted(order)
+
+    def _need_not_go(self, order: _Order) -> bool:
+        """End an eviction that is not needed any more: it may have waited for long. Say whether it was ended."""
+        why = "" if order.unclear else self._objection(order.evict)
+        if why:
+            self._failed(order, why)
+        return bool(why)
 
     async def _explain(self, order: _Order) -> None:
         """Write the reason on the pod; raise only if a retry may succeed."""

@@ -53,7 +53,8 @@ class RefusalsAreHeeded(Invariant):
             return  # lists have a back-off of their own; what is created is another object each time
         key = (f"{machine.name} {machine.starts}", asked.method, asked.path)
         at = self.world.loop.time()
-        self._look_at_time(asked, key)
+        if asked.resource != "pods/status":  # several parts of a program write it, each with its own pauses
+            self._look_at_time(asked, key)
         if status < 400:
             self._refused.pop(key, None)
             self._early.pop(key, None)
@@ -95,7 +96,8 @@ class RetryAfterIsHonoured(Invariant):
 
     The answer has surely arrived if the connection that brought it is still in use when the next request comes, and
     nobody garbles answers. The time counts from when the server answered. Leases are left out: their deadlines are
-    shorter. So are reads, which other parts of a program may need for themselves, and creations without a name.
+    shorter. So are creations without a name, and what several parts of a program ask for, each for itself: reads and
+    the statuses of pods.
     """
 
     name = "Retry-After is honoured"
@@ -112,7 +114,7 @@ class RetryAfterIsHonoured(Invariant):
 
     def answered(self, asked: "Asked", status: int) -> None:
         """Compare when a request was sent with what the last answer to it has said."""
-        if asked.method == "GET" or asked.resource.startswith("leases"):
+        if asked.method == "GET" or asked.resource.startswith(("leases", "pods/status")):
             return
         if asked.method == "POST" and asked.resource != "pods/binding":
             return
