@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tests.simulation import objects
+from tests.simulation import insight, objects
 from tests.simulation.insight import Shown
 from tests.simulation.invariants.invariant import Invariant
 from tests.simulation.loop import Process
@@ -245,7 +245,12 @@ class LeadersKnowAllBinds(Invariant):
             return
         if self._stale_at >= since - 1.0:
             return
+        machine = self.world.machines[process.name]
+        daemon = insight.daemon_of(machine) if machine.process is process else None
+        unreadable = frozenset() if daemon is None else insight.unreadable(daemon, objects.PODS)
         for held in self.world.truth.on_node.values():
             for pod in held.values():
+                if pod.key in unreadable:
+                    continue  # nothing goes to the node of such a pod
                 if pod.bound_at < since and shown.pod(pod.key, pod.uid) < pod.bound_version:
                     self.violated(f"{process.name} begins to decide and does not know that {pod.key} is on {pod.node}")
