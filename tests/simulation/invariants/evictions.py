@@ -46,6 +46,7 @@ class _Placed:
     group: str
     priority: int
     created_at: float
+    """When it and its PodGroup were there."""
     at: float
 
 
@@ -54,8 +55,9 @@ class EvictionsHelp(Invariant):
 
     After the decision of an eviction, a pod of its beneficiary gets a node until the system rests. Excused is only
     what a later event explains: a fault that takes away the room, the beneficiary or the plan; work that was submitted
-    later and may come first; pods that were made later, as by the restart of a job; pods of higher priority that waited
-    beyond the minimum of their job (they evict nobody, but come first when there is room); or the beneficiary's end.
+    later and may come first; pods or PodGroups that were made later, as by the restart of a job; pods of higher priority
+    that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or the
+    beneficiary's end.
     """
 
     name = "evictions help"
@@ -67,6 +69,7 @@ class EvictionsHelp(Invariant):
         self._lost: dict[str, float] = {}  # group -> when it lost a pod last
         self._placed: dict[str, float] = {}  # group -> when one of its pods got a node last
         self._created: dict[str, float] = {}  # uid of a pod -> when it was made
+        self._groups: dict[str, float] = {}  # group -> when it was made
         self._others: list[_Placed] = []
 
     def decided(self, process: Process, shown: Shown, batch: Sequence[Decision]) -> None:
@@ -77,9 +80,11 @@ class EvictionsHelp(Invariant):
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Look at pods that are deleted by a scheduler, and at pods that are bound."""
+        at = self.world.loop.time()
+        if resource == objects.GROUPS and event.type == "ADDED":
+            self._groups[event.stored.key] = at
         if resource != objects.PODS:
             return
-        at = self.world.loop.time()
         meta = event.stored.obj["metadata"]
         pod = self.world.truth.pods[meta["uid"]]
         if event.type == "ADDED":
@@ -91,7 +96,8 @@ class EvictionsHelp(Invariant):
         if asked.resource == "pods/binding":
             group = f"{meta['namespace']}/{pod.job}"
             self._placed[group] = at
-            self._others.append(_Placed(group, pod.priority, self._created[meta["uid"]], at))
+            created_at = max(self._created[meta["uid"]], self._groups.get(group, 0.0))
+            self._others.append(_Placed(group, pod.priority, created_at, at))
         elif asked.verb == "delete" and asked.client.name.startswith("scheduler"):
             decision, since = self._decided.pop((asked.client, pod.uid), (None, 0.0))
             of = f"{meta['namespace']}/{pod.job}"
