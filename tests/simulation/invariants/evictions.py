@@ -55,8 +55,8 @@ class EvictionsHelp(Invariant):
 
     After the decision of an eviction, a pod of its beneficiary gets a node until the system rests. Excused is only
     what a later event explains: a fault that takes away the room, the beneficiary or the plan; work that was submitted
-    later and may come first; pods or PodGroups that were made later, as by the restart of a job; pods of higher priority
-    that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or the
+    later and may come first; pods or PodGroups that were made later, as by the restart of a job; pods of higher
+    priority that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or the
     beneficiary's end.
     """
 
