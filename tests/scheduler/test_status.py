@@ -66,7 +66,7 @@ def test_the_phase_of_a_podgroup(letters: str, minimum: int, before: str, after:
 
 @pytest.mark.parametrize("before", ["Running", "Unknown", "Inqueue"])
 @pytest.mark.parametrize("leaves", [True, False])
-def test_a_gang_that_is_promised_room_need_not_be_let_in_again(leaves: bool, before: str) -> None:
+def test_a_gang_that_is_promised_room_need_not_be_enqueued_again(leaves: bool, before: str) -> None:
     """Its pods have all failed and are made again; others leave, for it or for somebody else."""
     others = tasks_of("other", 2, ONE, status=TaskStatus.RELEASING if leaves else TaskStatus.RUNNING, node="n1")
     jobs = (a_job("other", phase="Running"), a_job("j", min_available=2, phase=before))

@@ -8,8 +8,8 @@ The phase follows Volcano's table (R running, S scheduled, C finished; the first
     enqueued, or some tasks are pipelined    Inqueue
     otherwise                                Pending
 
-A gang whose pods are all gone is let in again like a new one, unless this session has promised it room. (In Volcano it
-must be let in again even then, and those who were evicted for it were evicted for nothing.)
+A gang whose pods are all gone is enqueued again like a new one, unless this session has promised it room. (In Volcano
+it must be enqueued again even then, and those who were evicted for it were evicted for nothing.)
 """
 
 import re

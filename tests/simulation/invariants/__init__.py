@@ -47,7 +47,7 @@ INVARIANTS: dict[str, type[Invariant]] = {
         binds.LeadersKnowAllBinds,
         assumptions.NoStaleBind,
         leadership.OneLeader,
-        handover.LoserEnds,
+        handover.FormerHolderEnds,
         handover.ReleasedAtLast,
         memory.NothingIsForgotten,
         caches.CacheIsShown,

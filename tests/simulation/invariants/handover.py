@@ -17,7 +17,7 @@ _OF_A_LEADER: Final = frozenset({("create", "pods/binding"), ("delete", "pods")}
 """Requests whose outcome the next leader must be able to see when it begins."""
 
 
-class LoserEnds(Invariant):
+class FormerHolderEnds(Invariant):
     """A process whose lease another one has taken ends, and never leads again.
 
     It has decided on what it knew before the other one led. Time in which it was stopped does not count.
@@ -45,7 +45,7 @@ class LoserEnds(Invariant):
             self.violated(f"{asked.client.name} leads again although another one has led meanwhile")
 
     def now(self) -> None:
-        """Look for losers that still run."""
+        """Look for former holders that still run."""
         for process, seconds in list(self._lost.items()):
             if process.state is State.DEAD:
                 del self._lost[process]
