@@ -79,7 +79,7 @@ SABOTAGES: Final = (
     Sabotage(
         "unclear-eviction-released",
         "volcano_py/effects/evictor.py",
-        "            order.unclear = order.unclear or error.maybe_applied\n            raise",
+        "            order.unclear = order.unclear or (deleting and error.maybe_applied)\n            raise",
         "            if error.maybe_applied:\n"
         "                self._failed(order, str(error))\n"
         "                return\n"
