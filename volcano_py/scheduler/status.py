@@ -5,11 +5,11 @@ The phase follows Volcano's table (R running, S scheduled, C finished; the first
     R > 0 and the gang is incomplete         Unknown
     S >= minMember and S == C                Completed
     S >= minMember                           Running
-    enqueued, or some tasks are pipelined    Inqueue
+    enqueued, or it was, and has room        Inqueue
     otherwise                                Pending
 
-A gang whose pods are all gone is enqueued again like a new one, unless this session has promised it room. (In Volcano
-it must be enqueued again even then, and those who were evicted for it were evicted for nothing.)
+*Has room* means that some of its tasks are pipelined. Otherwise a gang whose pods are all gone must be enqueued again
+like a new one. (In Volcano it must be in any case, and those who were evicted for it were evicted for nothing.)
 """
 
 import re
@@ -105,7 +105,7 @@ def phases(ssn: Session) -> NDArray[np.int8]:
             (counts[TaskStatus.RUNNING] > 0) & incomplete,
             met & (past == counts[_FINISHED].sum(axis=0)),
             met,
-            (jobs.phase == PodGroupPhase.INQUEUE) | (counts[_PIPELINED] > 0),
+            (jobs.phase == PodGroupPhase.INQUEUE) | ((jobs.phase != PodGroupPhase.PENDING) & (counts[_PIPELINED] > 0)),
         ],
         [PodGroupPhase.UNKNOWN, PodGroupPhase.COMPLETED, PodGroupPhase.RUNNING, PodGroupPhase.INQUEUE],
         PodGroupPhase.PENDING,
