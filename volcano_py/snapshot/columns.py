@@ -225,7 +225,7 @@ def nominated_tasks(
 
 @dataclass(frozen=True, eq=False)
 class JobRules:
-    """The resources and queues that PodGroups specify; they do not change during a cycle."""
+    """What is known of PodGroups that does not change during a cycle."""
 
     present: Bools  # (n_jobs,), whether there is a PodGroup
     min_resources: Floats  # (n_resources, n_jobs), 0 for resources not named
@@ -235,6 +235,8 @@ class JobRules:
     role_minimums: RoleMinimums
     with_sub_groups: Rows  # (n,), the rows of the jobs that have policies for sub-groups
     with_topology: Rows  # (n,), the rows of the jobs that, or some of whose sub-groups, have a network topology
+    versions: Ints  # (n_jobs,), another number whenever the PodGroup or one of its tasks has changed in any way
+    places: Ints  # (n_jobs,), place in the order of namespace and name; undefined in a free row
 
 
 class JobColumns:

@@ -16,16 +16,11 @@ from volcano_py.model.resources import ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout, resource_order
-from volcano_py.snapshot.columns import (
-    JobColumns,
-    JobRules,
-    Snapshot,
-    TaskColumns,
-    nominated_tasks,
-)
+from volcano_py.snapshot.columns import JobColumns, JobRules, Snapshot, TaskColumns, nominated_tasks
 from volcano_py.snapshot.default_spread import DefaultSpread
 from volcano_py.snapshot.domains import DomainStore
 from volcano_py.snapshot.facts import FactStore
+from volcano_py.snapshot.job_marks import JobMarks
 from volcano_py.snapshot.loads import LoadStore
 from volcano_py.snapshot.nodes import NodeStore
 from volcano_py.snapshot.ports import PortSet
@@ -84,6 +79,7 @@ class ClusterStore:
         self._role = np.zeros(0, dtype=np.int32)
         self._arrivals = 0
         self._job_table: RowTable[JobKey] = RowTable()
+        self.job_marks = JobMarks()
         self._job_records: list[JobRecord | None] = []
         self._job_tasks: list[set[str]] = []  # uids
         self._n_resources = len(self.resources)
@@ -137,6 +133,7 @@ class ClusterStore:
         self._grow()
         row = self._job_row(record.key)
         self._job_records[row] = record
+        self.job_marks.changed(row)
         self._job_present[row] = True
         self._min_resources[:, row] = 0.0 if asked is None else self.resources.vector(asked)
         self._has_min_resources[row] = asked is not None
@@ -154,6 +151,7 @@ class ClusterStore:
         row = self._job_table.get(key)
         if row is not None:
             self._job_records[row] = None
+            self.job_marks.changed(row)
             self._job_present[row] = False
             self._roles.set_minimums(row, {})
             self._with_sub_groups.discard(row)
@@ -187,6 +185,7 @@ class ClusterStore:
         if row is not None:
             return row
         row = self._job_table.add(key)
+        self.job_marks.add(key, row)
         if row == len(self._job_records):
             self._job_records.append(None)
             self._job_tasks.append(set())
@@ -205,6 +204,7 @@ class ClusterStore:
     def _drop_job_if_unused(self, key: JobKey, row: int) -> None:
         if self._job_records[row] is None and not self._job_tasks[row]:
             self._job_table.remove(key)
+            self.job_marks.remove(key)
             for column in (self._min_available, self._job_priority, self._job_creation, self._phase):
                 column[row] = 0
             self._min_resources[:, row] = 0
@@ -358,6 +358,7 @@ class ClusterStore:
         self._task_records[row] = place.record
         self._status[row] = place.status
         if job_row >= 0:
+            self.job_marks.changed(job_row)
             column = self._job_block[:, job_row]
             column -= self.shapes.deltas(shape_id, before.status)[1]
             column += self.shapes.deltas(shape_id, place.status)[1]
@@ -381,6 +382,7 @@ class ClusterStore:
             job_row = self._job_row(key)
             self._job[row] = job_row
             self._job_tasks[job_row].add(place.record.uid)
+            self.job_marks.changed(job_row)
             self._job_block[:, job_row] += job_delta
 
     def _withdraw(self, row: int) -> TaskPlace:
@@ -399,6 +401,7 @@ class ClusterStore:
             job_row = int(self._job[row])
             self._job_block[:, job_row] -= job_delta
             self._job_tasks[job_row].discard(place.record.uid)
+            self.job_marks.changed(job_row)
             self._drop_job_if_unused(key, job_row)
         self._places[row] = None
         self._task_records[row] = None
@@ -470,6 +473,7 @@ class ClusterStore:
 
     def _job_columns(self) -> JobColumns:
         n = self._job_table.height
+        versions, places = self.job_marks.columns(n)
         return JobColumns(
             records=list(self._job_records),
             block=self._job_block[:, :n].copy(),
@@ -487,5 +491,7 @@ class ClusterStore:
                 role_minimums=self._roles.minimums(),
                 with_sub_groups=np.array(sorted(self._with_sub_groups), dtype=np.intp),
                 with_topology=np.array(sorted(self._with_topology), dtype=np.intp),
+                versions=versions,
+                places=places,
             ),
         )

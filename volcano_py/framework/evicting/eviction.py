@@ -234,9 +234,7 @@ class Eviction:
         """The place of every job: by queue, then in reverse job order, shape (n_jobs,)."""
         state = self.state
         present = state.jobs.present()
-        keys = self.hooks.orders.job_sort_keys(present)
-        order = np.array(sorted(range(len(present)), key=keys.__getitem__, reverse=True), dtype=np.intp)
-        last_first = present[order]
+        last_first = present[np.lexsort(self.hooks.orders.job_keys(present)[::-1])[::-1]]
         by_queue = last_first[np.argsort(state.queue_of_job[last_first], kind="stable")]
         rank = np.zeros(len(state.jobs), dtype=np.intp)
         rank[by_queue] = np.arange(len(by_queue))

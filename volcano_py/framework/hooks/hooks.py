@@ -10,7 +10,7 @@ from volcano_py.framework.contract.combine import Point, Watcher
 from volcano_py.framework.contract.plugin import Plugin, PluginFailed
 from volcano_py.framework.hooks import refusals
 from volcano_py.framework.hooks.node_hooks import NodeHooks
-from volcano_py.framework.hooks.ordering import OrderedTasks, Orders, pending_tasks
+from volcano_py.framework.hooks.ordering import Orders, PendingTasks
 from volcano_py.framework.hooks.plugin_calls import ActivePlugin, PluginCalls
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.state import State
@@ -79,9 +79,9 @@ class Hooks:
         return Statement(self._state, self._watchers)
 
     @cached_property
-    def pending(self) -> OrderedTasks:
+    def pending(self) -> PendingTasks:
         """The pending tasks of every job, in task order, as they were at the first use."""
-        return pending_tasks(self.orders)
+        return PendingTasks(self.orders)
 
     # Jobs
 

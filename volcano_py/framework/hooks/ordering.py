@@ -11,13 +11,13 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.hooks.plugin_calls import PluginCalls
 from volcano_py.framework.state.info import QueueInfo
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Bools, Floats, Rows
-from volcano_py.model.objects import JobKey, TaskTrait
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
+from volcano_py.model.objects import TaskTrait
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import TaskColumns
 
-JobSortKey = tuple[float | JobKey, ...]
+JobSortKey = tuple[float, ...]
 _MANY_QUEUES = 6  # from here on one question about all of them costs less than comparing each with the best
 _Entry = tuple[list[float], int, float, int]  # keys, number in the name, creation, row of the task
 
@@ -37,10 +37,12 @@ class Orders:
 
     def job_sort_keys(self, rows: Rows) -> list[JobSortKey]:
         """Return one unique tuple per job of ``rows``; the order of the tuples is the order of jobs."""
+        return list(zip(*(key.tolist() for key in self.job_keys(rows)), strict=True))
+
+    def job_keys(self, rows: Rows) -> list[Floats | Ints]:
+        """Return all keys of jobs, most important first, each (n_jobs,): of plugins, then creation, then the name."""
         jobs = self.state.jobs
-        columns = [key.tolist() for key in self.plugin_job_keys(rows)]
-        names = [jobs.record(row).key for row in rows.tolist()]
-        return list(zip(*columns, jobs.creation[rows].tolist(), names, strict=True))
+        return [*self.plugin_job_keys(rows), jobs.creation[rows], jobs.rules.places[rows]]
 
     def plugin_job_keys(self, rows: Rows) -> list[Floats]:
         """Return the plugins' keys for jobs, most important first, each of shape (n_jobs,); the lowest goes first."""
@@ -127,9 +129,6 @@ class OrderedTasks:
         self._rows = rows[order]
         self._bounds = np.searchsorted(job[order], np.arange(len(state.jobs) + 1))
         self._fix(tasks, order, keys, view, numbered)
-        self._shape = tasks.shape[self._rows]
-        self._shapes = state.classes.shapes
-        self._status = tasks.status  # the live column: tasks that have been placed meanwhile are not pending any more
 
     def _fix(
         self,
@@ -163,29 +162,6 @@ class OrderedTasks:
         """Return the rows of a job's tasks, first to last."""
         rows: Rows = self._rows[self._bounds[job_row] : self._bounds[job_row + 1]]
         return rows
-
-    def shapes(self, wanted: Callable[[Shape], bool]) -> Bools:
-        """Return which shapes of these tasks are ``wanted``, mask (n_shapes,)."""
-        found = np.zeros(len(self._shapes), dtype=bool)
-        # A Python loop over the shapes of these tasks: all shapes together may be a hundred times as many.
-        for shape_id in np.unique(self._shape).tolist():
-            shape = self._shapes[shape_id]
-            found[shape_id] = shape is not None and wanted(shape)
-        return found
-
-    def only(self, shapes: Bools, job_rows: Rows) -> dict[int, Rows]:
-        """Return the pending tasks of some shapes, mask (n_shapes,), by job row; jobs without any are left out."""
-        kept = shapes[self._shape] & (self._status[self._rows] == TaskStatus.PENDING)
-        rows = self._rows[kept]
-        bounds = np.concatenate(([0], np.cumsum(kept)))[self._bounds]
-        starts, ends = bounds[job_rows].tolist(), bounds[job_rows + 1].tolist()
-        return {
-            job: rows[start:end] for job, start, end in zip(job_rows.tolist(), starts, ends, strict=True) if end > start
-        }
-
-    def counts(self) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
-        """Return the number of tasks by job row."""
-        return np.diff(self._bounds)
 
 
 def _entries(tasks: TaskColumns, rows: Rows, keys: list[list[float]]) -> list[_Entry]:
@@ -226,17 +202,23 @@ class QueueLine:
 
     def __init__(self, orders: Orders, queues: list[QueueInfo]) -> None:
         self._orders = orders
-        self._queues = queues
-        self._rows: Rows = np.array([queue.row for queue in queues], dtype=np.intp)
+        self._queues = sorted(queues, key=lambda queue: (queue.record.creation, queue.name))
+        self._rows: Rows = np.array([queue.row for queue in self._queues], dtype=np.intp)
 
     def __bool__(self) -> bool:
         return bool(self._queues)
 
     def remove(self, queue: QueueInfo) -> None:
         """Leave a queue out from now on."""
-        place = self._queues.index(queue)
+        place = int(np.flatnonzero(self._rows == queue.row)[0])
         del self._queues[place]
         self._rows = np.delete(self._rows, place)
+
+    def keep(self, rows: Bools) -> None:
+        """Leave out all queues but these, mask (n_queues,)."""
+        kept = rows[self._rows]
+        self._queues = [queue for queue, stays in zip(self._queues, kept.tolist(), strict=True) if stays]
+        self._rows = self._rows[kept]
 
     def first(self) -> QueueInfo:
         """Return the queue that goes first now."""
@@ -256,12 +238,81 @@ class QueueLine:
             best = lowest if best is None else best[lowest]
             if len(best) == 1:
                 return self._queues[int(best[0])]
-        left = self._queues if best is None else [self._queues[place] for place in best.tolist()]
-        return min(left, key=lambda queue: (queue.record.creation, queue.name))
+        return self._queues[0 if best is None else int(best[0])]  # they are in order of creation and name
 
 
-def pending_tasks(orders: Orders) -> OrderedTasks:
-    """Return the pending tasks of all jobs, except those that are backing off."""
-    tasks = orders.state.tasks
-    waits = (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & (tasks.traits & TaskTrait.BACKING_OFF.value == 0)
-    return OrderedTasks(orders, np.flatnonzero(waits))
+class PendingTasks:
+    """The tasks of every job that were pending at the first use, except those that are backing off.
+
+    The tasks of a job are put in order when they are first asked for: most jobs of a deep queue get no turn.
+    """
+
+    def __init__(self, orders: Orders) -> None:
+        tasks = orders.state.tasks
+        waits = (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0)
+        waits &= tasks.traits & TaskTrait.BACKING_OFF.value == 0
+        self._orders = orders
+        self._tasks = tasks
+        self.rows = np.flatnonzero(waits)
+        """All of them, in no particular order."""
+        self.jobs: Rows = tasks.job[self.rows]
+        """The row of the job of each, (n,)."""
+        self._n_jobs = len(orders.state.jobs)
+        self._in_order: dict[int, Rows] = {}
+
+    def counts(self) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
+        """Return the number of tasks by job row."""
+        return np.bincount(self.jobs, minlength=self._n_jobs)
+
+    def of(self, job_row: int) -> Rows:
+        """Return the rows of a job's tasks, first to last."""
+        found = self._in_order.get(job_row)
+        if found is None:
+            self.prepare(np.array([job_row], dtype=np.intp))
+            found = self._in_order[job_row]
+        return found
+
+    def prepare(self, job_rows: Rows) -> None:
+        """Put the tasks of these jobs in order, all at once."""
+        known = self._in_order
+        new = [row for row in job_rows.tolist() if row not in known]  # a Python loop over these jobs
+        wanted = np.zeros(self._n_jobs, dtype=bool)
+        wanted[new] = True
+        ordered = OrderedTasks(self._orders, self.rows[wanted[self.jobs]])
+        known.update((row, ordered.of(row)) for row in new)
+
+    def prepared(self, job_row: int) -> bool:
+        """Say whether the tasks of a job are in order already."""
+        return job_row in self._in_order
+
+    def shapes(self, wanted: Callable[[Shape], bool]) -> Bools:
+        """Return which shapes of these tasks are ``wanted``, mask (n_shapes,)."""
+        shapes = self._orders.state.classes.shapes
+        found = np.zeros(len(shapes), dtype=bool)
+        # A Python loop over the shapes of these tasks: all shapes together may be a hundred times as many.
+        for shape_id in np.flatnonzero(np.bincount(self._tasks.shape[self.rows])).tolist():
+            shape = shapes[shape_id]
+            found[shape_id] = shape is not None and wanted(shape)
+        return found
+
+    def with_any(self, shapes: Bools) -> Bools:
+        """Return which jobs have tasks of these shapes, mask (n_shapes,), that are still pending; (n_jobs,)."""
+        rows = self.rows
+        found = np.zeros(self._n_jobs, dtype=bool)
+        found[self.jobs[shapes[self._tasks.shape[rows]] & (self._tasks.status[rows] == TaskStatus.PENDING)]] = True
+        return found
+
+    def of_shapes(self, shapes: Bools, job_row: int) -> Rows:
+        """Return those tasks of a job that have one of these shapes, mask (n_shapes,), and are still pending."""
+        rows = self.of(job_row)
+        found: Rows = rows[shapes[self._tasks.shape[rows]] & (self._tasks.status[rows] == TaskStatus.PENDING)]
+        return found
+
+    def only(self, shapes: Bools, job_rows: Rows) -> dict[int, Rows]:
+        """Return the pending tasks of some shapes, mask (n_shapes,), by job row; jobs without any are left out."""
+        if not shapes.any():
+            return {}
+        having = job_rows[self.with_any(shapes)[job_rows]]
+        self.prepare(having)
+        # A Python loop over these jobs.
+        return {row: self.of_shapes(shapes, row) for row in having.tolist()}

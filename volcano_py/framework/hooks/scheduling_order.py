@@ -4,7 +4,7 @@ If a plugin orders the namespaces of a queue, the next job is the first job of t
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,31 +12,27 @@ from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.hooks.ordering import JobSortKey, Orders, QueueLine
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Rows
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.rejections import Reason
 
 _Entry = tuple[JobSortKey, int]
+_Keys = Sequence[Floats | Ints | Bools]
 
 
 class _Waiting:
-    """The jobs of one queue in order: most are sorted once, and those given back are in a separate heap."""
+    """The jobs of one queue in order. Those given back are in a heap of their own."""
 
-    __slots__ = ("_first", "_returned")
+    __slots__ = ("_keys", "_next", "_returned", "_rows")
 
-    def __init__(self) -> None:
-        self._first: list[_Entry] = []  # the next job is at the end; sorting once is cheaper than the steps of a heap
+    def __init__(self, rows: Rows, keys: _Keys) -> None:
+        """Take the rows of the jobs in order (n,), and their keys, (n,) each."""
+        self._rows = rows
+        self._keys = keys
+        self._next = 0
         self._returned: list[_Entry] = []
 
     def __bool__(self) -> bool:
-        return bool(self._first or self._returned)
-
-    def add(self, entry: _Entry) -> None:
-        """Add a job before the iteration begins."""
-        self._first.append(entry)
-
-    def arrange(self) -> None:
-        """Sort what has been added."""
-        self._first.sort(reverse=True)
+        return self._next < len(self._rows) or bool(self._returned)
 
     def give_back(self, entry: _Entry) -> None:
         """Put a job back at its present place."""
@@ -44,14 +40,30 @@ class _Waiting:
 
     def pop(self) -> int:
         """Return the row of the first job and drop it."""
-        if self._returned and (not self._first or self._returned[0] < self._first[-1]):
+        place = self._next
+        if self._returned and (
+            place >= len(self._rows) or self._returned[0][0] < tuple([key.item(place) for key in self._keys])
+        ):
             return heapq.heappop(self._returned)[1]
-        return self._first.pop()[1]
+        self._next += 1
+        return int(self._rows[place])
+
+    def following(self, most: int) -> Rows:
+        """Return the rows of the next jobs that have had no turn yet, in order."""
+        return self._rows[self._next : self._next + most]
+
+    def keep(self, jobs: Bools) -> None:
+        """Drop the jobs that have had no turn yet, except these, mask (n_jobs,)."""
+        kept = jobs[self._rows]
+        kept[: self._next] = False
+        self._rows = self._rows[kept]
+        self._keys = [key[kept] for key in self._keys]
+        self._next = 0
 
     def drop(self) -> list[int]:
         """Drop all jobs and return their rows, in no particular order."""
-        rows = [row for _, row in (*self._first, *self._returned)]
-        self._first.clear()
+        rows = [*self._rows[self._next :].tolist(), *(row for _, row in self._returned)]
+        self._next = len(self._rows)
         self._returned.clear()
         return rows
 
@@ -61,27 +73,21 @@ class _ByNamespace:
 
     __slots__ = ("_orders", "_queue", "_state", "_waiting")
 
-    def __init__(self, state: State, orders: Orders, queue: QueueInfo) -> None:
+    def __init__(self, state: State, orders: Orders, queue: QueueInfo, rows: Rows, keys: _Keys) -> None:
         self._state = state
         self._orders = orders
         self._queue = queue
-        self._waiting: dict[str, _Waiting] = {}
+        places: dict[str, list[int]] = {}
+        for place, row in enumerate(rows.tolist()):  # a Python loop over the jobs of the queue
+            places.setdefault(self._namespace(row), []).append(place)
+        self._waiting = {name: _Waiting(rows[mine], [key[mine] for key in keys]) for name, mine in places.items()}
 
     def __bool__(self) -> bool:
         return any(self._waiting.values())
 
-    def add(self, entry: _Entry) -> None:
-        """Add a job before the iteration begins."""
-        self._waiting.setdefault(self._namespace(entry), _Waiting()).add(entry)
-
-    def arrange(self) -> None:
-        """Sort what has been added."""
-        for waiting in self._waiting.values():
-            waiting.arrange()
-
     def give_back(self, entry: _Entry) -> None:
         """Put a job back at its present place."""
-        self._waiting[self._namespace(entry)].give_back(entry)
+        self._waiting[self._namespace(entry[1])].give_back(entry)
 
     def pop(self) -> int:
         """Return the row of the first job of the first namespace and drop it."""
@@ -92,12 +98,21 @@ class _ByNamespace:
         first = int(np.lexsort(keys[::-1])[0])  # stable, so the name decides at last
         return self._waiting[names[first]].pop()
 
+    def following(self, most: int) -> Rows:
+        """Return the rows of jobs that have had no turn yet, of each namespace the first ones."""
+        return np.concatenate([waiting.following(most) for waiting in self._waiting.values()])
+
+    def keep(self, jobs: Bools) -> None:
+        """Drop the jobs that have had no turn yet, except these, mask (n_jobs,)."""
+        for waiting in self._waiting.values():
+            waiting.keep(jobs)
+
     def drop(self) -> list[int]:
         """Drop all jobs and return their rows, in no particular order."""
         return [row for waiting in self._waiting.values() for row in waiting.drop()]
 
-    def _namespace(self, entry: _Entry) -> str:
-        return self._state.jobs.record(entry[1]).key.namespace
+    def _namespace(self, row: int) -> str:
+        return self._state.jobs.record(row).key.namespace
 
 
 class SchedulingOrder:
@@ -110,7 +125,7 @@ class SchedulingOrder:
         job_rows: Rows,
         *,
         skip_overused: bool,
-        behind: frozenset[int] = frozenset(),
+        behind: Iterable[int] = (),
     ) -> None:
         """Sort the jobs. ``skip_overused`` leaves out overused queues; actions that give out resources set it.
 
@@ -119,28 +134,28 @@ class SchedulingOrder:
         self._state = state
         self._hooks = hooks
         self._skip_overused = skip_overused
-        self._behind = behind
+        self._behind = np.array(sorted(behind), dtype=np.intp)
+        queue_of_job = state.queue_of_job
+        job_rows = job_rows[queue_of_job[job_rows] >= 0]
+        keys, queue_rows = self._keys(job_rows), queue_of_job[job_rows]
+        order = np.lexsort((*reversed(keys), queue_rows))
+        rows, keys, queue_rows = job_rows[order], [key[order] for key in keys], queue_rows[order]
+        infos = list(state.queues.values())
+        firsts = np.flatnonzero(np.diff(queue_rows, prepend=-1)).tolist()
         self._jobs: dict[str, _Waiting | _ByNamespace] = {}
-        # A Python loop over the jobs: each is added to its queue.
-        for key, row in zip(self._keys(job_rows), job_rows.tolist(), strict=True):
-            queue = state.jobs.record(row).queue
-            if queue in state.queues:
-                waiting = self._jobs.get(queue)
-                if waiting is None:
-                    by_namespace = hooks.orders.by_namespace
-                    waiting = self._jobs[queue] = (
-                        _ByNamespace(state, hooks.orders, state.queues[queue]) if by_namespace else _Waiting()
-                    )
-                waiting.add((key, row))
-        for waiting in self._jobs.values():
-            waiting.arrange()
-        self._live = QueueLine(hooks.orders, [state.queues[name] for name in sorted(self._jobs)])
+        # A Python loop over the queues that have jobs.
+        for first, end in zip(firsts, [*firsts, len(rows)][1:], strict=True):
+            queue, mine, of_mine = infos[int(queue_rows[first])], rows[first:end], [key[first:end] for key in keys]
+            self._jobs[queue.name] = (
+                _ByNamespace(state, hooks.orders, queue, mine, of_mine)
+                if hooks.orders.by_namespace
+                else _Waiting(mine, of_mine)
+            )
+        self._live = QueueLine(hooks.orders, [state.queues[name] for name in self._jobs])
 
-    def _keys(self, job_rows: Rows) -> list[JobSortKey]:
-        keys = self._hooks.orders.job_sort_keys(job_rows)
-        if self._behind:
-            keys = [(row in self._behind, *key) for key, row in zip(keys, job_rows.tolist(), strict=True)]
-        return keys
+    def _keys(self, job_rows: Rows) -> _Keys:
+        keys = self._hooks.orders.job_keys(job_rows)
+        return [np.isin(job_rows, self._behind), *keys] if len(self._behind) else keys
 
     def __iter__(self) -> Iterator[tuple[QueueInfo, int]]:
         while self._live:
@@ -159,8 +174,20 @@ class SchedulingOrder:
 
     def give_back(self, queue: QueueInfo, job_row: int) -> None:
         """Put a job back at its present place in the order, to be yielded again."""
-        key = self._keys(np.array([job_row]))[0]
+        key = tuple([key.item(0) for key in self._keys(np.array([job_row]))])
         self._jobs[queue.name].give_back((key, job_row))
+
+    def following(self, queue: QueueInfo, most: int) -> Rows:
+        """Return the rows of the jobs of a queue that come next, if nothing changes."""
+        return self._jobs[queue.name].following(most)
+
+    def keep(self, jobs: Bools) -> None:
+        """Drop all jobs that have had no turn yet, except these, mask (n_jobs,)."""
+        live = np.zeros(len(self._state.queues), dtype=bool)
+        for name, waiting in self._jobs.items():
+            waiting.keep(jobs)
+            live[self._state.queues[name].row] = bool(waiting)
+        self._live.keep(live)
 
     def stop_behind(self, queue: QueueInfo, head: JobInfo, action: str) -> tuple[list[int], Reason] | None:
         """Stop a queue that serves strictly in order (dequeueStrategy fifo) because its first job got nothing.
