@@ -13,6 +13,8 @@ controllers create pods only for PodGroups in phase Inqueue.
 
 Recent victims of a job in their queue come last in the queue while that job still waits for its nominated room.
 
+Jobs that cannot get anything have no turn (`framework.placing.turns`).
+
 A job that gets nothing does not stop the jobs behind it, unless its queue serves strictly in order (dequeueStrategy
 fifo): then the others are not tried in this session. (In Volcano fifo has no effect.)
 """
@@ -25,15 +27,20 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.hooks.fit_errors import placeable
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.placing.task_loop import JobGoal
+from volcano_py.framework.placing.turns import Turns
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Statement
-from volcano_py.model.arrays import Rows
+from volcano_py.model.arrays import Bools, Rows
 from volcano_py.model.shape import Admission
 from volcano_py.model.statuses import PodGroupPhase
 
 _NOT_ENQUEUED: Final = PodGroupPhase.PENDING.value
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
+_MANY: Final = 64  # jobs; fewer are not looked at all at once before their turns
+_IN_VAIN: Final = 8  # turns in vain that cost as much as a look at all jobs
+_FIRST_AHEAD: Final = 16  # jobs whose tasks are put in order at once
+_MOST_AHEAD: Final = 4096
 
 
 def allocate(ssn: Session) -> None:
@@ -41,30 +48,102 @@ def allocate(ssn: Session) -> None:
     if "enqueue" not in ssn.hooks.actions:  # wherever it is in the conf, it alone enqueues jobs
         _enqueue_all(ssn)
     usable = _usable(ssn)
-    pending, at_gate = _pending(ssn, usable), _at_gate(ssn, usable)
+    shapes = placeable(ssn.state, ssn.hooks, lambda shape: not shape.best_effort)
+    at_gate = _at_gate(ssn, usable)
+    turns = Turns(ssn.state, ssn.hooks, ssn.placement, ssn.task_loop, shapes, usable)
+    with_tasks = turns.jobs()
     # Nominated room does not reserve what the queue may hold, so victims must not come before their preemptor.
     victims = (
-        ssn.pending_evictions.victims_of(ssn.nominated_room.jobs() & pending.keys())
+        ssn.pending_evictions.victims_of({row for row in ssn.nominated_room.jobs() if row >= 0 and with_tasks[row]})
         if ssn.nominated_room
         else frozenset()
     )
-    rows = np.array(sorted(pending.keys() | at_gate.keys()), dtype=np.intp)
-    order = SchedulingOrder(ssn.state, ssn.hooks, rows, skip_overused=True, behind=victims)
-    try_job = _try_with_nominated_room if ssn.nominated_room else _try
-    for queue, row in order:
+    alone = not ssn.nominated_room and ssn.admission is None  # otherwise what is open differs from job to job
+    _Allocation(ssn, shapes, at_gate, turns if alone else None).run(with_tasks, victims)
+
+
+class _Allocation:
+    """One run of the action."""
+
+    def __init__(self, ssn: Session, shapes: Bools, at_gate: dict[int, Rows], turns: Turns | None) -> None:
+        self._ssn = ssn
+        self._shapes = shapes
+        self._at_gate = at_gate
+        self._turns = turns  # None: every job has its turn, and the reasons are those of the turns
+        self._skips = ssn.hooks.built_in
+        self._left: dict[int, Rows] = {}  # what is still to be tried of jobs that had a turn
+        self._ahead = _FIRST_AHEAD
+        self._in_vain: list[int] = []  # jobs that had their turn in vain since the last look at all jobs
+        self._moved = True  # whether any job got something since then
+
+    def run(self, with_tasks: Bools, victims: frozenset[int]) -> None:
+        """Give every job its turn that may get something, of these (n_jobs,) and of those at the gate."""
+        ssn = self._ssn
+        tried = with_tasks.copy()
+        tried[list(self._at_gate)] = True
+        if self._turns is not None and self._skips and np.count_nonzero(tried) > _MANY:
+            tried &= self._look_at_all(self._turns, tried)
+        rows = np.flatnonzero(tried)
+        order = SchedulingOrder(ssn.state, ssn.hooks, rows, skip_overused=True, behind=victims)
+        for queue, row in order:
+            self._turn(order, queue, row, with_tasks[row])
+        if self._turns is not None:
+            self._note(self._turns)
+            self._turns.settle()
+            ssn.state.outcome.explain = self._turns.explain
+
+    def _turn(self, order: SchedulingOrder, queue: QueueInfo, row: int, places: bool) -> None:
+        ssn = self._ssn
         job = ssn.state.job(row)
         try:
-            admitted = _admit(ssn, queue, job, at_gate.pop(row, None))
-            left, moved = try_job(ssn, queue, job, pending[row]) if row in pending else (_NOTHING, admitted)
+            admitted = _admit(ssn, queue, job, self._at_gate.pop(row, None))
+            try_job = _try_with_nominated_room if ssn.nominated_room else _try
+            left, moved = try_job(ssn, queue, job, self._tasks(order, queue, row)) if places else (_NOTHING, admitted)
         except PluginFailed as failure:
             ssn.skip_job(job, failure)
             _stop_behind(ssn, order, queue, job)
-            continue
+            return
+        self._moved |= moved
         if not moved:
             _stop_behind(ssn, order, queue, job)
+            self._had_nothing(order, row)
         if len(left):
-            pending[row] = left
+            self._left[row] = left
             order.give_back(queue, row)
+
+    def _tasks(self, order: SchedulingOrder, queue: QueueInfo, row: int) -> Rows:
+        """Return the tasks to place, in task order; those of the next jobs are put in order together with them."""
+        left = self._left.pop(row, None)
+        if left is not None:
+            return left
+        pending = self._ssn.hooks.pending
+        if not pending.prepared(row):
+            pending.prepare(np.append(order.following(queue, self._ahead), row))
+            self._ahead = min(2 * self._ahead, _MOST_AHEAD)
+        return pending.of_shapes(self._shapes, row)
+
+    def _had_nothing(self, order: SchedulingOrder, row: int) -> None:
+        """Note a turn in vain; after some of them, drop all jobs from the order that will get nothing."""
+        turns = self._turns
+        if turns is None:
+            return
+        self._in_vain.append(row)
+        if self._skips and self._moved and len(self._in_vain) >= _IN_VAIN:
+            self._note(turns)
+            order.keep(self._look_at_all(turns, turns.jobs()))
+
+    def _look_at_all(self, turns: Turns, jobs: Bools) -> Bools:
+        """Return which of these jobs may get something, and note the others."""
+        self._moved = False
+        possible = turns.possible()
+        turns.in_vain(jobs & ~possible)
+        return possible
+
+    def _note(self, turns: Turns) -> None:
+        mask = np.zeros(len(self._ssn.state.jobs), dtype=bool)
+        mask[self._in_vain] = True
+        turns.in_vain(mask)
+        self._in_vain.clear()
 
 
 def _stop_behind(ssn: Session, order: SchedulingOrder, queue: QueueInfo, job: JobInfo) -> None:
@@ -83,23 +162,16 @@ def _enqueue_all(ssn: Session) -> None:
 
 def _usable(ssn: Session) -> Rows:
     """Return the rows of the jobs that have pending tasks and may be scheduled now."""
-    usable: list[int] = []
-    phases = ssn.state.jobs.phase.tolist()
-    # A Python loop over the jobs that have pending tasks: each has its own rule.
-    for row in np.flatnonzero(ssn.hooks.pending.counts()).tolist():
-        if ssn.state.jobs.records[row] is None or row in ssn.state.outcome.blocked or phases[row] == _NOT_ENQUEUED:
-            continue
-        refusal = ssn.hooks.job_valid(ssn.state.job(row))
-        if refusal is None:
-            usable.append(row)
-        else:
-            ssn.state.outcome.blocked[row] = refusal
-    return np.array(usable, dtype=np.intp)
-
-
-def _pending(ssn: Session, usable: Rows) -> dict[int, Rows]:
-    """Return the tasks to place, in task order, by row of the job."""
-    return ssn.hooks.pending.only(placeable(ssn.state, ssn.hooks, lambda shape: not shape.best_effort), usable)
+    state = ssn.state
+    usable = (ssn.hooks.pending.counts() > 0) & state.jobs.rules.present & (state.jobs.phase != _NOT_ENQUEUED)
+    usable[list(state.outcome.blocked)] = False
+    # A Python loop over the jobs that may be invalid.
+    for row in np.flatnonzero(usable & ~ssn.hooks.surely_valid()).tolist():
+        refusal = ssn.hooks.job_valid(state.job(row))
+        if refusal is not None:
+            usable[row] = False
+            state.outcome.blocked[row] = refusal
+    return np.flatnonzero(usable)
 
 
 def _at_gate(ssn: Session, usable: Rows) -> dict[int, Rows]:

@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from volcano_py.model.arrays import Floats
+from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, ResourceRegistry, format_amount
@@ -87,6 +87,14 @@ def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: 
             count -= 1
         wanted = max(0, count)
     return wanted
+
+
+def without_room(taken: Floats, asked: Iterable[tuple[int, float]], limit: Floats) -> Bools:
+    """Return the queues for which `room_for` says 0 for one request, shape (n_queues,), of columns by queue."""
+    full = np.zeros(taken.shape[1], dtype=bool)
+    for row, amount in asked:
+        full |= taken[row] + amount > limit[row]
+    return full
 
 
 def real_capability(total: Floats, guarantee: Floats, capability: Floats) -> Floats:

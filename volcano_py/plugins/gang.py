@@ -76,6 +76,13 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
             return Reason(self.name, keys.REASON_NOT_ENOUGH_TASKS, text)
         return None
 
+    def surely_valid(self) -> Bools:
+        """Return the jobs with enough tasks, of every role and in total, and without sub-groups, shape (n_jobs,)."""
+        jobs = self._ssn.jobs
+        found = (jobs.valid >= jobs.min_available) & ~self._ssn.jobs_short_of_roles(VALID_STATUSES, best_effort=False)
+        found[jobs.rules.with_sub_groups] = False
+        return np.asarray(found)
+
     def missing(self, job: JobInfo) -> int:
         """Return how many tasks the job lacks; 1 if only the minimum of some role is not met."""
         lacking = job.missing()

@@ -78,6 +78,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
 
     name = "nodegroup"
     depends_on = DependsOn.OTHER_NODES
+    refusals_stay = True
     hierarchical = frozenset()  # with a hierarchy, affinities are inherited; no extension point depends on one
     reads = frozenset({Field.REQUEST})
     arguments = frozenset({"strict", "enablePreferredOrder"})

@@ -102,6 +102,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
 
     name = "tdm"
     depends_on = DependsOn.NODE_ALONE
+    refusals_stay = True
     arguments = frozenset({_WINDOW + "*", _PERIOD})
     reasons = (
         Reason("tdm", "revocable-zone-unknown", "revocable zone not support", resolvable=False),

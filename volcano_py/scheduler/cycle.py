@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from volcano_py.api import keys
 from volcano_py.framework.evicting.starving import backing_off
 from volcano_py.framework.session import Session
@@ -47,6 +49,7 @@ def run_cycle(
         ssn.state.report.seconds[name] = clock.stopwatch() - started
 
     closing = clock.stopwatch()
+    ssn.state.outcome.explain(np.ones(len(ssn.state.jobs), dtype=bool))
     ssn.close()
     report_jobs(ssn)
     report_queues(ssn)

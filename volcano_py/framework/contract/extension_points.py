@@ -98,6 +98,10 @@ class JobValid(ExtensionPoint):
     def job_valid(self, job: JobInfo) -> Reason | None:
         """Return why the job cannot be scheduled, None if it can."""
 
+    def surely_valid(self) -> Bools | bool:
+        """Return jobs that `job_valid` would certainly pass now, shape (n_jobs,), or False: then each is asked about."""
+        return False
+
 
 class JobEnqueueable(ExtensionPoint):
     """May a pending job be enqueued, so that its pods can be created and placed? Rule: vote."""
@@ -162,6 +166,13 @@ class Allocatable(ExtensionPoint):
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
         """Return how many tasks like this one, at most ``wanted``, the queue may take now."""
 
+    def full_queues(self, task: TaskInfo) -> Bools | None:
+        """Return queues that may not take a single task like this one now, shape (n_queues,); None if it is unknown.
+
+        More tasks in queues must not change a yes here. A queue that is left out is asked about with `allocatable`.
+        """
+        return None
+
     def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
         """Return the text for users when the queue may not hold one more task like this; None for a general text.
 
@@ -208,6 +219,9 @@ class Predicate(SeesEvictions):
     reasons: tuple[Reason, ...]  # of the class, or of an instance if they depend on its arguments
     early: ClassVar[int] = 0
     """How many of the reasons come before the plugin's static ones: users read these even beside a static one."""
+    refusals_stay: ClassVar[bool] = False
+    """Whether a node that refuses a task also refuses it after more tasks have been placed, wherever they are. If not,
+    the plugin is asked for every job."""
 
     @abstractmethod
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:

@@ -15,7 +15,7 @@ from volcano_py.framework.hooks.plugin_calls import ActivePlugin, PluginCalls
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
-from volcano_py.model.arrays import Floats, Rows
+from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import TaskStatus
 
@@ -66,6 +66,11 @@ class Hooks:
         self.nodes = NodeHooks(self._state, self._calls)
         """What plugins answer about nodes."""
 
+    @property
+    def built_in(self) -> bool:
+        """Whether all plugins are ours: those of others may answer from more than the session."""
+        return all(type(plugin).__module__.startswith("volcano_py.plugins.") for plugin in self.plugins())
+
     def plugins(self) -> list[Plugin]:
         """Return the plugins in conf order."""
         return self._calls.plugins()
@@ -84,6 +89,16 @@ class Hooks:
         return PendingTasks(self.orders)
 
     # Jobs
+
+    def surely_valid(self) -> Bools:
+        """Return jobs that are certainly valid, (n_jobs,), without asking plugins about each; others may be valid."""
+        found = np.ones(len(self._state.jobs), dtype=bool)
+        for point in self._job_valid:
+            try:
+                found &= combine.Point(point.plugin, "surely_valid")()
+            except PluginFailed:
+                found[:] = False  # then each job is asked about, and the failure is reported there
+        return found
 
     def job_valid(self, job: JobInfo) -> Reason | None:
         """Return why a job cannot be scheduled at all, None if it can; a plugin that fails here is also a reason."""
@@ -160,6 +175,15 @@ class Hooks:
             found = refusals.over_limit(self._allocatable, queue, task, asked, given, self.ignore)
             if not self._state.classes.queue_gates:  # with gates the limit changes without a placement
                 self._limit_texts[key] = found
+        return found
+
+    def full_queues(self, task: TaskInfo) -> Bools:
+        """Return queues that certainly may not hold one more task like this, (n_queues,); others may still refuse."""
+        found = np.zeros(len(self._state.queues), dtype=bool)
+        for point in self._allocatable:
+            full = combine.Point(point.plugin, "full_queues")(task)
+            if full is not None:
+                found |= full
         return found
 
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:

@@ -44,6 +44,11 @@ class NodeHooks:
             zip(self.predicates, self.reason_offsets, strict=True),
         )
 
+    @property
+    def refusals_stay(self) -> bool:
+        """Whether a node that refuses a task refuses it until room is given back (`Predicate.refusals_stay`)."""
+        return all(point.plugin.refusals_stay for point in self.predicates)
+
     def _number(self, groups: Iterable[tuple[Reason, ...]]) -> tuple[int, ...]:
         offsets = []
         for group in groups:

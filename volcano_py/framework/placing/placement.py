@@ -157,6 +157,14 @@ class Placement:
         )
         return found
 
+    def fits_somewhere(self, shape_id: int) -> bool:
+        """Say whether a node takes a task of this shape now, or once what is being released is free."""
+        for group in range(len(self._rankings)):
+            ranking = self.ranking(shape_id, group)
+            if (ranking.ranked > -inf).any() or (self._state.looks_ahead and (ranking.future > -inf).any()):
+                return True
+        return False
+
     def rejection(self, shape_id: int) -> Rejection:
         """Return why no node takes a task of this shape now."""
         return self.ranking(shape_id).rejection()

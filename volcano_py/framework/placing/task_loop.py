@@ -63,7 +63,7 @@ class TaskLoop:
         failed_roles: set[str] = set()
         failed_shapes = state.outcome.rejections.setdefault(job.row, {})
         missing = goal.missing()
-        lacking = tasks[: max(1, missing)]
+        lacking = tasks[:missing]
         start = 0
         while start < len(tasks):
             shape_id = int(state.tasks.shape[tasks[start]])
@@ -82,7 +82,8 @@ class TaskLoop:
                 if not goal.worth_continuing(frozenset(failed_roles)):
                     return tasks[start:], missing == 0
             elif allowed < wanted:  # the queue may hold no more of these; others may still be worth trying
-                failed_shapes[shape_id] = self.over_limit(queue, shape_id, lacking, statement)
+                asking = lacking if len(lacking) else tasks[start : start + 1]
+                failed_shapes[shape_id] = self.over_limit(queue, shape_id, asking, statement)
                 start += self.run_length(tasks[start:])
             else:
                 start += done

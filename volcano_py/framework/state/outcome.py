@@ -22,6 +22,10 @@ def _not_known(job: JobInfo) -> str:
     raise RuntimeError(f"only a session can say why PodGroup {job.key} waits; this state belongs to none")
 
 
+def _nothing_to_explain(jobs: Bools) -> None:
+    """Do nothing: no action left out jobs that could get nothing."""
+
+
 class Outcome:
     """Rejections, conditions and events of one session, by job."""
 
@@ -50,6 +54,8 @@ class Outcome:
         """Plugin -> when it last did its periodic work; the next cycle remembers it."""
         self.fit_error: Callable[[JobInfo], str] = _not_known
         """Returns why a job waits at present; the session sets it."""
+        self.explain: Callable[[Bools], None] = _nothing_to_explain
+        """Records the reasons of jobs that got nothing, of those in a mask (n_jobs,); allocate sets it."""
         self._n_tasks = n_tasks
         # By task row, -1 without an attempt. Most sessions discard no statement and need neither column.
         self._attempt_status: Codes | None = None

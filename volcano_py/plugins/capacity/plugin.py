@@ -52,7 +52,7 @@ from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.queue_accounts import JobStamp, JobSums
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats
-from volcano_py.model.queue_limits import capability, divisors, not_open, over_limit, room_for, shares
+from volcano_py.model.queue_limits import capability, divisors, not_open, over_limit, room_for, shares, without_room
 from volcano_py.model.queue_tree import QueueTree
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import EPSILON, PODS_ROW
@@ -138,6 +138,8 @@ class Capacity(
         self._partings: dict[tuple[int, int], tuple[int, int]] = {}  # pairs of queues -> where their paths diverge
         self._leaf: list[bool] = tree.leaf.tolist()
         self._aside = self._set_aside(ssn)
+        self._shut = np.array([not record.open for record in records], dtype=bool)
+        self._shut[list(self._aside)] = True
 
     def _track(self, ssn: State) -> Floats:
         """Return what queues and all below them hold, an array that stays current, (n_resources, n_queues)."""
@@ -220,6 +222,16 @@ class Capacity(
             if wanted:
                 wanted = room_for(held[:, row].tolist(), task.asked, self._ceiling[row], wanted)
         return wanted
+
+    def full_queues(self, task: TaskInfo) -> Bools:
+        """Return the queues that take no jobs, or have no room for one task below some ceiling, shape (n_queues,)."""
+        held = self._held
+        if (others := self._ssn.coming.through_gates(task)) is not None:
+            held = held + self._tree.rolled_up(others)
+        full = without_room(held, task.asked, self._due.ceiling)
+        if self.hierarchy and full.any():  # a Python loop over queues
+            full = np.array([full[list(chain)].any() for chain in self._tree.chains], dtype=bool)
+        return full | self._shut
 
     def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
         """Return which ceiling on the path to the root is exceeded, and what sets it."""

@@ -80,6 +80,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
 
     name = "predicates"
     depends_on = DependsOn.NODE_ALONE
+    refusals_stay = True
     reads = frozenset(
         {
             *(Field.NODE_SELECTOR, Field.NODE_AFFINITY, Field.TOLERATIONS, Field.HOST_PORTS),

@@ -61,6 +61,7 @@ from volcano_py.model.queue_limits import (
     room_for,
     share,
     shares,
+    without_room,
 )
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import EPSILON, PODS_ROW, format_amount
@@ -103,6 +104,7 @@ class Proportion(
         )
         self._due = np.where(ssn.total > 0, ssn.total, 0.0)[:, None] * weights
         self._divisor = divisors(self._deserved)
+        self._shut = np.array([not record.open for record in queues.records], dtype=bool)
         self._ranks = -np.array([record.priority for record in queues.records], dtype=float)
         self._limits: list[list[float]] = self._deserved.T.tolist()  # by queue; for few values lists beat small arrays
         self._elastic = queues.sums(reservations.elastic(ssn.jobs))
@@ -135,6 +137,13 @@ class Proportion(
         if (others := self._ssn.coming.through_gates(task)) is not None:
             taken = taken + others[:, queue.row]
         return room_for(taken.tolist(), task.asked, self._limits[queue.row], wanted)
+
+    def full_queues(self, task: TaskInfo) -> Bools:
+        """Return the queues that are not open or have no room for one task below what they deserve, (n_queues,)."""
+        taken = self._queues.taken
+        if (others := self._ssn.coming.through_gates(task)) is not None:
+            taken = taken + others
+        return without_room(taken, task.asked, self._deserved) | self._shut
 
     def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
         """Return which resources exceed what the queue deserves, and what sets that limit."""

@@ -45,6 +45,7 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
 
     name = "usage"
     depends_on = DependsOn.NODE_ALONE
+    refusals_stay = True
     reads = frozenset({Field.REQUEST, Field.LIMITS})
     arguments = frozenset({"usage.weight", "cpu.weight", "memory.weight", "thresholds", "estimator"})
     reasons = (

@@ -1,0 +1,164 @@
+"""Turns: which jobs allocate must try, and why the others get nothing.
+
+Most jobs of a deep queue get nothing. A turn that places no task changes nothing, so it may be left out. Columns decide
+for all jobs at once what is *necessary* for a turn to place a task:
+
+    the queue may hold one more task of some shape, and tasks of this shape find a node
+
+Within allocate a no stays a no: every commit and every promise takes room and fills queues, and all else is undone.
+That holds for the plugins of this project, and for tasks without terms about other pods and without volume claims. Jobs
+with other tasks always have their turn, and with plugins of others all jobs do.
+
+The reason of a job that gets nothing is that of the end of the action, so it does not depend on whether the job had its
+turn. Volcano reports the reason of the moment of the turn: later commits make its numbers wrong.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from volcano_py.framework.hooks.hooks import Hooks
+from volcano_py.framework.placing.placement import Placement
+from volcano_py.framework.placing.task_loop import TaskLoop
+from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.state import State
+from volcano_py.model.arrays import Bools, Codes, Rows
+from volcano_py.model.rejections import Rejection
+from volcano_py.model.statuses import TaskStatus
+
+_MOST_RANKED: Final = 256
+"""For more shapes only resources are compared: a first ranking of all nodes costs as much as ten turns."""
+_PENDING: Final = TaskStatus.PENDING.value
+
+
+class Turns:
+    """The jobs of one session that allocate may try, as pairs of job and shape."""
+
+    def __init__(
+        self, state: State, hooks: Hooks, placement: Placement, task_loop: TaskLoop, shapes: Bools, jobs: Rows
+    ) -> None:
+        """Take the shapes to place (n_shapes,) and the rows of the jobs that may be scheduled."""
+        self._state = state
+        self._hooks = hooks
+        self._placement = placement
+        self._task_loop = task_loop
+        self._shapes = shapes
+        self._in_vain = np.zeros(len(state.jobs), dtype=bool)
+        usable = np.zeros(len(state.jobs), dtype=bool)
+        usable[jobs] = True
+        pending = hooks.pending
+        shape = state.tasks.shape[pending.rows]
+        counted = usable[pending.jobs] & shapes[shape] & (state.tasks.status[pending.rows] == _PENDING)
+        job, shape = pending.jobs[counted], shape[counted]
+        # Tasks side by side often have job and shape in common; the few pairs that occur twice do no harm.
+        new = np.ones(len(job), dtype=bool)
+        new[1:] = (job[1:] != job[:-1]) | (shape[1:] != shape[:-1])
+        self._job: Rows = job[new].astype(np.intp)  # (n_pairs,)
+        self._shape: Rows = shape[new].astype(np.intp)  # (n_pairs,)
+        self._queue = state.queue_of_job[self._job]
+        distinct = np.flatnonzero(np.bincount(self._shape))
+        self._open = [one for one in distinct.tolist() if placement.inter_pod_filters(one) is None]
+        """The distinct shapes that may still find a node, and for which a no stays a no."""
+        self._nowhere = np.zeros(len(shapes), dtype=bool)
+        requests, kind = np.unique(state.classes.requests[:, distinct], axis=1, return_inverse=True)
+        self._kind = np.zeros(len(shapes), dtype=np.intp)  # by shape: the number of its request
+        self._kind[distinct] = kind.reshape(-1)
+        self._example = dict(zip(self._kind[distinct].tolist(), distinct.tolist(), strict=True))  # of each request
+        self._full = np.zeros((requests.shape[1], len(state.queues)), dtype=bool)
+        """By number of the request: the queues that may not hold one more such task."""
+        self._ranks = len(distinct) <= _MOST_RANKED and hooks.nodes.refusals_stay
+        fifo = np.array([queue.record.fifo for queue in state.queues.values()], dtype=bool)
+        self._in_turn = fifo[self._queue]  # pairs whose queue stops at the first job that gets nothing: all are tried
+        self._hopeless = np.zeros(len(state.jobs), dtype=bool)
+        self._rejections: dict[int, Rejection] = {}
+
+    def jobs(self) -> Bools:
+        """Return the jobs with tasks to place, (n_jobs,)."""
+        found = np.zeros(len(self._state.jobs), dtype=bool)
+        found[self._job] = True
+        return found
+
+    def possible(self) -> Bools:
+        """Return the jobs of which a turn may place a task now, (n_jobs,); all others will get nothing."""
+        self._look_again()
+        hope = ~self._nowhere[self._shape] & ~self._full[self._kind[self._shape], self._queue]
+        hope |= self._in_turn
+        found = np.zeros(len(self._state.jobs), dtype=bool)
+        found[self._job[hope]] = True
+        return found
+
+    def _look_again(self) -> None:
+        """Find out which shapes have a node and which queues may hold more of them."""
+        state = self._state
+        idle, future = state.nodes.idle, state.nodes.future_idle if state.looks_ahead else None
+        lacking: dict[int, bool] = {}
+        # A Python loop over the distinct requests.
+        for kind, shape_id in self._example.items():
+            task = state.task_of(shape_id)
+            lacking[kind] = bool(task.fit.lacks(idle).all() and (future is None or task.fit.lacks(future).all()))
+            self._full[kind] = self._hooks.full_queues(task)
+        left: list[int] = []
+        # A Python loop over the distinct shapes that may find a node.
+        for shape_id in self._open:
+            if lacking[int(self._kind[shape_id])] or (self._ranks and not self._placement.fits_somewhere(shape_id)):
+                self._nowhere[shape_id] = True
+            else:
+                left.append(shape_id)
+        self._open = left
+
+    def in_vain(self, jobs: Bools) -> None:
+        """Note jobs (n_jobs,) that get nothing: their reason is that of the end of the action."""
+        self._in_vain |= jobs
+
+    def settle(self) -> None:
+        """End the action: find the reasons of the jobs that got nothing."""
+        state = self._state
+        if not self._in_vain.any():
+            return
+        self._hopeless = self._in_vain & ~self.possible()
+        mine = self._hopeless[self._job]
+        # Python loops over the shapes without a node and over the queues of these jobs.
+        for shape_id in np.flatnonzero(np.bincount(self._shape[mine], minlength=1)).tolist():
+            if self._nowhere[shape_id]:
+                self._rejections[shape_id] = self._placement.rejection(shape_id)
+        infos = list(state.queues.values())
+        for row in np.flatnonzero(np.bincount(self._queue[mine], minlength=1)).tolist():
+            if self._hooks.overused(infos[row]):
+                state.outcome.queue_limits[infos[row].name] = self._hooks.why_overused(infos[row])
+
+    def explain(self, jobs: Bools) -> None:
+        """Record for those of these jobs (n_jobs,) that got nothing what a turn at the end would have recorded.
+
+        A job of which a task could be placed then, but not all that it needs, keeps the reasons of its turn.
+        """
+        rows = np.flatnonzero(self._hopeless & jobs)
+        self._hooks.pending.prepare(rows)
+        # A Python loop over jobs about which something may be told.
+        for row in rows.tolist():
+            self._state.outcome.rejections[row] = self._reasons(self._state.job(row))
+
+    def _reasons(self, job: JobInfo) -> dict[int, Rejection]:
+        state, found, failed_roles = self._state, dict[int, Rejection](), set[str]()
+        queue = state.queues[job.record.queue]
+        if queue.name in state.outcome.queue_limits:
+            return found  # it is the reason of all jobs of the queue
+        tasks = self._hooks.pending.of_shapes(self._shapes, job.row)
+        lacking = tasks[: self._hooks.missing(job)]
+        # A Python loop over the shapes of one job.
+        for shape_id, first in _firsts(state.tasks.shape[tasks]):
+            if self._full[self._kind[shape_id], queue.row]:
+                asking = lacking if len(lacking) else tasks[first : first + 1]
+                found[shape_id] = self._task_loop.over_limit(queue, shape_id, asking)
+            elif self._nowhere[shape_id]:
+                found[shape_id] = self._rejections[shape_id]
+                failed_roles.add(state.tasks.record(int(tasks[first])).role)
+                if not job.worth_continuing(frozenset(failed_roles)):
+                    break
+        return found
+
+
+def _firsts(shapes: Codes) -> list[tuple[int, int]]:
+    """Return the distinct shapes (n,) in order of their first place, with that place."""
+    distinct, first = np.unique(shapes, return_index=True)
+    order = np.argsort(first)
+    return list(zip(distinct[order].tolist(), first[order].tolist(), strict=True))
