@@ -90,7 +90,7 @@ class _Allocation:
         if self._turns is not None:
             self._note(self._turns)
             self._turns.settle()
-            ssn.state.outcome.explain = self._turns.explain
+            ssn.state.outcome.reasons = self._turns
 
     def _turn(self, order: SchedulingOrder, queue: QueueInfo, row: int, places: bool) -> None:
         ssn = self._ssn

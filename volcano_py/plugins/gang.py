@@ -151,8 +151,8 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         for row in jobs.rules.with_sub_groups.tolist():  # a Python loop over the jobs with sub-groups
             groups = ssn.sub_groups(row)
             short[row] |= groups is not None and groups.lacking() > 0
-        # A Python loop over jobs; a complete job that already says so costs two comparisons.
-        for row in np.flatnonzero(with_tasks).tolist():
+        # A Python loop over the jobs that differ from the last cycle.
+        for row in np.flatnonzero(with_tasks & ssn.outcome.changed).tolist():
             record = jobs.records[row]
             if record is None:
                 continue

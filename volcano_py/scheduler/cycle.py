@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from volcano_py.api import keys
 from volcano_py.framework.evicting.starving import backing_off
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import Arrival, CycleReport, Memory
+from volcano_py.framework.state.told import Told
 from volcano_py.model.decisions import Decision, Emit
 from volcano_py.model.objects import JobKey, TaskTrait
 from volcano_py.model.rejections import Reason
 from volcano_py.scheduler.policy import Policy
 from volcano_py.scheduler.queue_report import report_queues
 from volcano_py.scheduler.status import report_jobs, write_statuses
+from volcano_py.scheduler.telling import Telling
 from volcano_py.snapshot.columns import Snapshot
 
 
@@ -49,13 +49,15 @@ def run_cycle(
         ssn.state.report.seconds[name] = clock.stopwatch() - started
 
     closing = clock.stopwatch()
-    ssn.state.outcome.explain(np.ones(len(ssn.state.jobs), dtype=bool))
+    telling = Telling(ssn, policy.static_filters, built_in=policy.built_in)
+    ssn.state.outcome.changed = telling.changed
+    ssn.state.outcome.reasons.explain(telling.changed)
     ssn.close()
-    report_jobs(ssn)
+    report_jobs(ssn, telling)
     report_queues(ssn)
-    write_statuses(ssn)
+    write_statuses(ssn, telling)
     arrivals, ssn.state.report.tells_in = ssn.arrivals.at_close()
-    following = _next(memory, ssn, arrivals)
+    following = _next(memory, ssn, arrivals, telling.remember())
     if not sent.batches and _repeats(ssn, policy, memory, following):
         ssn.state.report.repeats_until = clock.holds_until
     ssn.state.report.seconds["close"] = clock.stopwatch() - closing
@@ -89,7 +91,7 @@ def _repeats(ssn: Session, policy: Policy, memory: Memory, following: Memory) ->
     )
 
 
-def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival]) -> Memory:
+def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival], told: Told) -> Memory:
     plans, cooldowns = ssn.pending_evictions.plans, ssn.pending_evictions.cooldowns
     gates = {} if ssn.queue_gates is None else ssn.queue_gates.since
     return memory.next(
@@ -104,6 +106,7 @@ def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival]) -> M
         arrivals,
         _domains(memory, ssn),
         ssn.arrivals.seen,
+        told,
     )
 
 

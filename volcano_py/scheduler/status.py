@@ -12,7 +12,6 @@ The phase follows Volcano's table (R running, S scheduled, C finished; the first
 like a new one. (In Volcano it must be in any case, and those who were evicted for it were evicted for nothing.)
 """
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -28,6 +27,7 @@ from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, S
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, TaskTrait
 from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus, members
+from volcano_py.scheduler.telling import Telling
 
 _WAITING: Final = (keys.PHASE_UNKNOWN, keys.PHASE_PENDING, keys.PHASE_INQUEUE)
 _FINISHED: Final = [TaskStatus.SUCCEEDED, TaskStatus.FAILED]
@@ -39,51 +39,61 @@ _STILL_WAITING: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PI
 """Statuses that still wait when a session ends. A task that is allocated then belongs to a gang that is not committed
 because it waits for resources that are being released."""
 _WAITS: Final = members(tuple(_STILL_WAITING))  # (N_STATUSES,)
-_MOVING: Final = re.compile(r"\S+ (held|deserved)\b")
 
 
-def write_statuses(ssn: Session) -> None:
+def write_statuses(ssn: Session, telling: Telling) -> None:
     """Emit every status that differs from the written one, one batch per job, ordered by namespace and name."""
     jobs, conditions = ssn.state.jobs, ssn.state.outcome.conditions
-    rows = jobs.present()
+    announced, ssn.state.outcome.announced = dict(ssn.state.memory.announced), {}
+    for key in telling.former():
+        announced.pop(key, None)
+    rows = np.flatnonzero(jobs.rules.present & telling.changed)
     columns = (
         phases(ssn)[rows].tolist(),
         *(jobs.counts[status, rows].astype(int).tolist() for status in _COUNTED),
     )
     changed: list[tuple[JobRecord, int, tuple[str, int, int, int]]] = []
-    # A Python loop over jobs: each compares four values with its record.
+    # A Python loop over the jobs that differ from the last cycle: each compares four values with its record.
     for row, phase, running, succeeded, failed in zip(rows.tolist(), *columns, strict=True):
         record = jobs.record(row)
+        announced.pop(record.key, None)
         status = (PodGroupPhase(phase).label, running, succeeded, failed)
         if row in conditions or status != (record.phase, record.running, record.succeeded, record.failed):
             changed.append((record, row, status))
     changed.sort(key=lambda entry: entry[0].key)
     for _, row, status in changed:
-        decisions = _group_decisions(ssn, ssn.state.job(row), status)
+        decisions = _group_decisions(ssn, telling, ssn.state.job(row), status)
         if decisions:
+            telling.told.add(row)
             ssn.state.emit(decisions)
-    pod_decisions = tuple(_pod_conditions(ssn))
+    ssn.state.outcome.announced = announced | ssn.state.outcome.announced
+    pod_decisions = tuple(_pod_conditions(ssn, telling))
     if pod_decisions:
         ssn.state.emit(pod_decisions)
 
 
-def report_jobs(ssn: Session) -> None:
+def report_jobs(ssn: Session, telling: Telling) -> None:
     """Put every waiting job, with the reason, into the report; a job that is not enqueued may have no tasks yet."""
-    waiting = ssn.state.jobs.counts[_STILL_WAITING].sum(axis=0).astype(int)
-    for row in sorted({*np.flatnonzero(waiting).tolist(), *ssn.state.outcome.blocked, *ssn.state.outcome.skipped}):
-        if ssn.state.jobs.records[row] is None:
-            continue
-        job = ssn.state.job(row)
+    state = ssn.state
+    waiting = state.jobs.counts[_STILL_WAITING].sum(axis=0).astype(int)
+    found = telling.reports()
+    named = np.zeros(len(waiting), dtype=bool)
+    named[[*state.outcome.blocked, *state.outcome.skipped]] = True
+    shown = (waiting > 0) | named
+    # A Python loop over the waiting jobs that differ from the last cycle.
+    for row in np.flatnonzero(shown & telling.changed & state.jobs.rules.present).tolist():
+        job = state.job(row)
         if not waiting[row] and job.ready_count >= job.min_available:
             continue
-        ssn.state.report.pending_tasks += int(waiting[row])
-        ssn.state.report.jobs[job.key] = JobReport(
+        found[job.key] = JobReport(
             tasks=job.n_tasks,
             ready=job.ready_count,
             min_available=job.min_available,
-            rejections=tuple(ssn.state.outcome.rejections.get(row, {}).values()),
-            message=ssn.state.outcome.fit_error(job),
+            rejections=tuple(state.outcome.rejections.get(row, {}).values()),
+            message=state.outcome.fit_error(job),
         )
+    state.report.jobs = found
+    state.report.pending_tasks = int(waiting[state.jobs.rules.present].sum())
 
 
 def phases(ssn: Session) -> NDArray[np.int8]:
@@ -116,9 +126,13 @@ def _complains(conditions: Iterable[GroupCondition]) -> bool:
     return any(condition.type == keys.CONDITION_UNSCHEDULABLE and condition.status for condition in conditions)
 
 
-def _group_decisions(ssn: Session, job: JobInfo, new_status: tuple[str, int, int, int]) -> tuple[Decision, ...]:
+def _group_decisions(
+    ssn: Session, telling: Telling, job: JobInfo, new_status: tuple[str, int, int, int]
+) -> tuple[Decision, ...]:
     record = job.record
-    conditions = tuple([new for new in ssn.state.outcome.conditions.get(job.row, ()) if not _written(record, new)])
+    conditions = tuple(
+        [new for new in ssn.state.outcome.conditions.get(job.row, ()) if not _written(telling, job, new)]
+    )
     if ssn.arrivals.holds(*record.key) and _complains(ssn.state.outcome.conditions.get(job.row, ())):
         conditions = ()
         if record.key in ssn.state.memory.announced:
@@ -131,19 +145,12 @@ def _group_decisions(ssn: Session, job: JobInfo, new_status: tuple[str, int, int
     return (status,) if event is None or _announced(ssn, record.key, event) else (status, event)
 
 
-def _written(record: JobRecord, new: GroupCondition) -> bool:
-    return bool(record.conditions) and any(
-        (old.type, old.status, old.reason) == (new.type, new.status, new.reason) and _alike(old.message, new.message)
-        for old in record.conditions
+def _written(telling: Telling, job: JobInfo, new: GroupCondition) -> bool:
+    return any(
+        (old.type, old.status, old.reason) == (new.type, new.status, new.reason)
+        and telling.alike(job.row, old.message, new.message)
+        for old in job.record.conditions
     )
-
-
-def _alike(written: str, text: str) -> bool:
-    """Say whether two texts are equal, except for the amounts that a queue holds and deserves.
-
-    These amounts change with every pod that starts or ends, and would be written again on every waiting pod.
-    """
-    return written == text or (" held" in text and _MOVING.sub(r"\1", written) == _MOVING.sub(r"\1", text))
 
 
 def _event(ssn: Session, job: JobInfo, phase: str, conditions: tuple[GroupCondition, ...]) -> RecordEvent | None:
@@ -164,10 +171,11 @@ def _announced(ssn: Session, key: JobKey, event: RecordEvent) -> bool:
     return ssn.state.memory.announced.get(key) == text
 
 
-def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
+def _pod_conditions(ssn: Session, telling: Telling) -> list[SetPodCondition]:
     """Return PodScheduled=False for every waiting task whose condition says something else, by namespace and job."""
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
-    waiting = np.flatnonzero(_WAITS[ssn.state.tasks.status])
+    jobs = ssn.state.tasks.job
+    waiting = np.flatnonzero(_WAITS[ssn.state.tasks.status] & (np.append(telling.changed, True)[jobs]))
     backing_off = ssn.state.tasks.traits[waiting] & TaskTrait.BACKING_OFF.value > 0
     placed = ssn.state.outcome.attempted(waiting) | (ssn.state.tasks.status[waiting] != _PENDING)
     columns = (
@@ -176,7 +184,7 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
     )
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     record_of, shape_of, arriving = ssn.state.tasks.record, ssn.state.classes.shape_of, ssn.arrivals.holds
-    # A Python loop over waiting tasks: each compares one text; most have nothing to write.
+    # A Python loop over the waiting tasks of jobs that differ from the last cycle, and of no job.
     for row, shape_id, job_row, had_node, tried_again_later in zip(waiting.tolist(), *columns, strict=True):
         record = record_of(row)
         if record.foreign or _gated(shape_of(shape_id)):
@@ -191,7 +199,8 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
                 texts[job_row, shape_id] = _shape_text(ssn, job_row, shape_id, record.namespace, record.job)
             attempt = texts[job_row, shape_id]
         reason, message = attempt
-        if message and not _alike(record.condition, message):
+        if message and not telling.alike(job_row, record.condition, message):
+            telling.told.add(job_row)
             order = (record.namespace, record.job or "", record.name, record.uid)
             changed.append((order, SetPodCondition(record.ref, reason, message)))
     changed.sort(key=lambda entry: entry[0])

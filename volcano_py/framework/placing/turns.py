@@ -13,6 +13,7 @@ The reason of a job that gets nothing is that of the end of the action, so it do
 turn. Volcano reports the reason of the moment of the turn: later commits make its numbers wrong.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -136,6 +137,20 @@ class Turns:
         # A Python loop over jobs about which something may be told.
         for row in rows.tolist():
             self._state.outcome.rejections[row] = self._reasons(self._state.job(row))
+
+    def settled(self) -> Bools:
+        """Return the jobs that `explain` explains, (n_jobs,)."""
+        return self._hopeless
+
+    def of_shapes(self) -> Mapping[int, Rejection]:
+        """Return why no node takes tasks of a shape, for the shapes of these jobs."""
+        return self._rejections
+
+    def full(self, jobs: Codes, shapes: Codes) -> Bools | None:
+        """Return for tasks of these jobs whether their queue may hold no more of them; jobs and shapes are (n,)."""
+        if not len(self._full):
+            return None
+        return np.asarray(self._hopeless[jobs] & self._full[self._kind[shapes], self._state.queue_of_job[jobs]])
 
     def _reasons(self, job: JobInfo) -> dict[int, Rejection]:
         state, found, failed_roles = self._state, dict[int, Rejection](), set[str]()

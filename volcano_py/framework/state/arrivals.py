@@ -11,6 +11,7 @@ import numpy as np
 
 from volcano_py.framework.state.memory import Arrival
 from volcano_py.framework.state.state import State
+from volcano_py.model.arrays import Rows
 from volcano_py.model.objects import JobKey
 from volcano_py.model.statuses import TaskStatus, members
 
@@ -44,6 +45,13 @@ class Arrivals:
     def holds(self, namespace: str, group: str | None) -> bool:
         """Say whether users are not told yet why the tasks of a group wait."""
         return bool(self._arriving) and (namespace, group or "") in self._arriving
+
+    def rows(self) -> Rows:
+        """Return the rows of waiting tasks of jobs that are still arriving, and perhaps of a few others."""
+        if not self._arriving:
+            return np.zeros(0, dtype=np.intp)
+        tasks, first = self._state.tasks, min(arrival.first for arrival in self._arriving.values())
+        return np.flatnonzero(_WAITS[tasks.status] & (tasks.arrived >= first))
 
     def at_close(self) -> tuple[dict[JobKey, Arrival], float | None]:
         """Return the arrivals that the next cycle must know, and the seconds until users of the first job are told.

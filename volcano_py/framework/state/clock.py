@@ -3,6 +3,9 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def _stopped() -> float:
     return 0.0
@@ -34,6 +37,21 @@ class CycleClock:
             self.holds_until = min(self.holds_until, moment)
             return True
         return False
+
+    def have_come(self, moments: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Say which moments have come, any shape; the answers hold until the next of the others."""
+        come = np.asarray(moments <= self._now)
+        self.holds_until = min(self.holds_until, float(moments.min(initial=math.inf, where=~come)))
+        return come
+
+    def expire(self) -> None:
+        """Note that the next cycle may decide something else at any time."""
+        self.holds_until = -math.inf
+
+    @property
+    def stamp(self) -> float:
+        """Now, to be remembered: whoever decides by it later must ask `is_before` or `have_come`."""
+        return self._now
 
     @property
     def utc_offset(self) -> float:

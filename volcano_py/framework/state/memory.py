@@ -3,10 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from volcano_py.model.objects import JobKey
 from volcano_py.model.rejections import Rejection
+
+if TYPE_CHECKING:
+    from volcano_py.framework.state.told import Told
 
 
 class Nomination(NamedTuple):
@@ -62,6 +65,8 @@ class Memory:
     # How many tasks had arrived, as one store counts them; not a fact about the cluster. None: unknown, so the tasks of
     # the next cycle count as not new.
     seen: int | None = field(default=None, repr=False)
+    # What users have been told; equal memories may differ in it only if this makes no difference to the next cycle.
+    told: "Told | None" = field(default=None, compare=False, repr=False)
 
     @property
     def session_id(self) -> str:
@@ -81,6 +86,7 @@ class Memory:
         arrivals: Mapping[JobKey, Arrival] | None = None,
         domains: Mapping[JobKey, Mapping[str, str]] | None = None,
         seen: int | None = None,
+        told: "Told | None" = None,
     ) -> "Memory":
         """Return the memory of the next cycle."""
         return Memory(
@@ -97,6 +103,7 @@ class Memory:
             arrivals=dict(arrivals or {}),
             domains=dict(domains or {}),
             seen=seen,
+            told=told,
         )
 
 

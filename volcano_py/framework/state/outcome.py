@@ -4,7 +4,7 @@ Actions record the reasons. When the session closes, texts, conditions and event
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -22,15 +22,46 @@ def _not_known(job: JobInfo) -> str:
     raise RuntimeError(f"only a session can say why PodGroup {job.key} waits; this state belongs to none")
 
 
-def _nothing_to_explain(jobs: Bools) -> None:
-    """Do nothing: no action left out jobs that could get nothing."""
+class Reasons(Protocol):
+    """The reasons of jobs that got nothing, as long as nobody has asked for them."""
+
+    def explain(self, jobs: Bools) -> None:
+        """Record the reasons of those of these jobs, (n_jobs,)."""
+
+    def settled(self) -> Bools:
+        """Return the jobs that have such reasons, (n_jobs,)."""
+
+    def of_shapes(self) -> Mapping[int, Rejection]:
+        """Return why no node takes tasks of a shape, for the shapes of such jobs."""
+
+    def full(self, jobs: Codes, shapes: Codes) -> Bools | None:
+        """Return for tasks of such jobs whether their queue may hold no more of them; jobs and shapes are (n,)."""
+
+
+class _NoReasons:
+    """No action has left out a job."""
+
+    def __init__(self, n_jobs: int) -> None:
+        self._n_jobs = n_jobs
+
+    def explain(self, jobs: Bools) -> None:
+        """Do nothing."""
+
+    def settled(self) -> Bools:
+        return np.zeros(self._n_jobs, dtype=bool)
+
+    def of_shapes(self) -> Mapping[int, Rejection]:
+        return {}
+
+    def full(self, jobs: Codes, shapes: Codes) -> None:
+        return None
 
 
 class Outcome:
     """Rejections, conditions and events of one session, by job."""
 
-    def __init__(self, memory: Memory, n_tasks: int, withheld: Mapping[JobKey, str]) -> None:
-        """Take the memory, the number of task rows, and the PodGroups that the snapshot withholds, with reasons."""
+    def __init__(self, memory: Memory, n_tasks: int, n_jobs: int, withheld: Mapping[JobKey, str]) -> None:
+        """Take the memory, the numbers of rows, and the PodGroups that the snapshot withholds, with reasons."""
         self.withheld = withheld
         self.rejections: dict[int, dict[int, Rejection]] = {}
         """Job row -> shape id -> why its tasks found no node."""
@@ -54,8 +85,10 @@ class Outcome:
         """Plugin -> when it last did its periodic work; the next cycle remembers it."""
         self.fit_error: Callable[[JobInfo], str] = _not_known
         """Returns why a job waits at present; the session sets it."""
-        self.explain: Callable[[Bools], None] = _nothing_to_explain
-        """Records the reasons of jobs that got nothing, of those in a mask (n_jobs,); allocate sets it."""
+        self.reasons: Reasons = _NoReasons(n_jobs)
+        """The reasons of jobs that got nothing; allocate sets it."""
+        self.changed: Bools = np.ones(n_jobs, dtype=bool)
+        """Jobs about which something may be told when the session closes; `scheduler.telling` sets it, (n_jobs,)."""
         self._n_tasks = n_tasks
         # By task row, -1 without an attempt. Most sessions discard no statement and need neither column.
         self._attempt_status: Codes | None = None
@@ -80,6 +113,12 @@ class Outcome:
             return None
         status = int(self._attempt_status[task_row])
         return None if status < 0 else (TaskStatus(status), int(self._attempt_node[task_row]))
+
+    def attempted_rows(self) -> Rows:
+        """Return the rows of all tasks that had a node in a discarded statement."""
+        if self._attempt_status is None:
+            return np.zeros(0, dtype=np.intp)
+        return np.flatnonzero(self._attempt_status >= 0)
 
     def attempted(self, tasks: Rows) -> Bools:
         """Return for each of these tasks whether it had a node in a discarded statement, shape (n_tasks,)."""

@@ -78,7 +78,7 @@ class State:
         self.task_of = self.classes.task_of
         """Returns what predicates, scores and queues see of a task of a class (shape id)."""
         self.accounts = Accounts(tuple(queue.record for queue in self.queues.values()), self.jobs, self.journal)
-        self.outcome = Outcome(memory, len(self.tasks.records), snapshot.withheld)
+        self.outcome = Outcome(memory, len(self.tasks.records), len(self.jobs), snapshot.withheld)
         self.looks_ahead = bool(self.nodes.releasing.any())
         """Whether idle and future idle may differ: something is being released, or is promised."""
         self.coming: Coming = _Nothing()
