@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from volcano_py.api import keys
 from volcano_py.framework.evicting.starving import backing_off
 from volcano_py.framework.session import Session
@@ -120,15 +122,14 @@ def _domains(memory: Memory, ssn: Session) -> dict[JobKey, Mapping[str, str]]:
 
 
 def _block_jobs_without_queue(ssn: Session) -> None:
-    jobs, queues = ssn.state.jobs, ssn.state.queues
-    # A Python loop over jobs, one dictionary look-up each.
-    for row in jobs.present().tolist():
+    jobs = ssn.state.jobs
+    # A Python loop over the jobs that name a queue that does not exist.
+    for row in np.flatnonzero(jobs.rules.present & (ssn.state.queue_of_job < 0)).tolist():
         record = jobs.record(row)
-        if record.queue not in queues:
-            text = f'queue "{record.queue}" of PodGroup {record.key} does not exist: create it or change spec.queue'
-            ssn.state.outcome.blocked[row] = Reason("scheduler", "queue-missing", text)
-            if not ssn.state.job(row).n_tasks:  # otherwise its tasks and its status say it
-                ssn.announce_refusal(record, keys.EVENT_WARNING, text)
+        text = f'queue "{record.queue}" of PodGroup {record.key} does not exist: create it or change spec.queue'
+        ssn.state.outcome.blocked[row] = Reason("scheduler", "queue-missing", text)
+        if not ssn.state.job(row).n_tasks:  # otherwise its tasks and its status say it
+            ssn.announce_refusal(record, keys.EVENT_WARNING, text)
 
 
 def _block_refused_gangs(ssn: Session) -> None:

@@ -174,7 +174,6 @@ class Telling:
         found[rows] = True
         return found
 
-
     def _in_edited_queues(self) -> Bools:
         """Return the waiting jobs whose queue, or perhaps a queue above, was edited: users look for the new limits."""
         state, before = self._ssn.state, self._before.queues
