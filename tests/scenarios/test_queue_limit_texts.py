@@ -99,7 +99,9 @@ def test_waiting_pods_are_rewritten_once_a_minute_at_most_when_other_pods_start_
     assert after.why_not("w0").message == before.why_not("w0").message  # the report says what users can read
 
     scenario.wait(60)
-    assert {scenario.run().conditions[f"w{number}-0"] for number in range(5)} == {texts.pop().replace("6 held", "5 held")}
+    assert {scenario.run().conditions[f"w{number}-0"] for number in range(5)} == {
+        texts.pop().replace("6 held", "5 held")
+    }
     assert "5 cpu asked, 5 held" in scenario.run().why_not("w0").message
 
 

@@ -32,7 +32,7 @@ from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.domain_plans import fill, scopes
 from volcano_py.framework.evicting.pick_one_node import CandidateNodeCount
 from volcano_py.framework.evicting.plan import Plan, by_score
-from volcano_py.framework.evicting.starving import starving_jobs
+from volcano_py.framework.evicting.starving import StarvingJobs
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
@@ -77,19 +77,19 @@ class Preempt(Action):
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
-        starving = starving_jobs(ssn.eviction)
-        order = list(
-            SchedulingOrder(ssn.state, ssn.hooks, np.array(sorted(starving), dtype=np.intp), skip_overused=False)
-        )
+        starving = StarvingJobs(ssn.eviction, Purpose.PREEMPT)
+        order = SchedulingOrder(ssn.state, ssn.hooks, starving.rows, skip_overused=False)
         search = _Search()
         if self._topology_aware is not None:
             search = _Search(ssn.eviction.blind_predicates, self._topology_aware.of(len(ssn.state.nodes)))
-        for name in dict.fromkeys(queue.name for queue, _ in order):
-            queue, rows = ssn.state.queues[name], [row for other, row in order if other.name == name]
-            for row in rows:
-                _attempt(ssn, queue, ssn.state.job(row), starving[row], search, inside=False)
-            for row in rows:
-                _attempt(ssn, queue, ssn.state.job(row), starving[row], search, inside=True)
+        # A Python loop over the queues and, in each, over the starving jobs that are not hopeless.
+        for queue, rows in list(order.by_queue()):  # plans do not change their order
+            left = rows
+            while len(left := left[~starving.hopeless()[left]]):
+                row, left = int(left[0]), left[1:]
+                _attempt(ssn, queue, ssn.state.job(row), starving.tasks(row), search, inside=False)
+            for row in rows[ssn.eviction.with_candidates()[rows]].tolist():
+                _attempt(ssn, queue, ssn.state.job(row), starving.tasks(row), search, inside=True)
         ssn.eviction.end_of_action()
 
 

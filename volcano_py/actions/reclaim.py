@@ -26,7 +26,7 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.domain_plans import fill, scopes
 from volcano_py.framework.evicting.plan import Plan, by_score
-from volcano_py.framework.evicting.starving import starving_jobs
+from volcano_py.framework.evicting.starving import StarvingJobs
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
@@ -49,14 +49,14 @@ class Reclaim(Action):
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
-        starving = starving_jobs(ssn.eviction)
-        for queue, row in SchedulingOrder(
-            ssn.state, ssn.hooks, np.array(sorted(starving), dtype=np.intp), skip_overused=True
-        ):
+        starving = StarvingJobs(ssn.eviction, Purpose.RECLAIM)
+        order = SchedulingOrder(ssn.state, ssn.hooks, starving.rows, skip_overused=True, hopeless=starving.hopeless)
+        # A Python loop over the starving jobs that are not hopeless.
+        for queue, row in order:
             job = ssn.state.job(row)
             try:
                 with ssn.nominated_room.open_to(job):
-                    _plan(ssn, queue, job, starving[row])
+                    _plan(ssn, queue, job, starving.tasks(row))
             except PluginFailed as failure:
                 ssn.state.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
         ssn.eviction.end_of_action()

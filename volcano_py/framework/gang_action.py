@@ -8,13 +8,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Self
 
-import numpy as np
-
 from volcano_py.conf.arguments import Warn, get_bool, get_int
 from volcano_py.framework.action import Action
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.evicting.domain_plans import MOST_DOMAINS
-from volcano_py.framework.evicting.starving import starving_jobs
+from volcano_py.framework.evicting.starving import StarvingJobs
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
@@ -44,11 +42,9 @@ class GangAction(Action):
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
-        starving = starving_jobs(ssn.eviction)
-        for queue, row in SchedulingOrder(
-            ssn.state, ssn.hooks, np.array(sorted(starving), dtype=np.intp), skip_overused=self.skip_overused
-        ):
-            job, tasks = ssn.state.job(row), starving[row]
+        starving = StarvingJobs(ssn.eviction)
+        for queue, row in SchedulingOrder(ssn.state, ssn.hooks, starving.rows, skip_overused=self.skip_overused):
+            job, tasks = ssn.state.job(row), starving.tasks(row)
             requesting = tasks[~ssn.state.classes.best_effort[ssn.state.tasks.shape[tasks]]]
             try:
                 if len(requesting):

@@ -19,7 +19,7 @@ from volcano_py.framework.contract.extension_points import (
 )
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.model.arrays import Bools
+from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import TaskTrait
 
 
@@ -32,6 +32,10 @@ class Conformance(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTask
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Allow evicting tasks that are not critical."""
         return ~_critical(candidates)
+
+    def safe_from(self, candidates: VictimCandidates) -> Floats:
+        """Return infinity for critical tasks, and no limit for others, shape (n,)."""
+        return np.where(_critical(candidates), np.inf, -np.inf)
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Allow evicting tasks that are not critical."""

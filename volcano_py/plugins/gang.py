@@ -45,6 +45,7 @@ _READY: Final = list(READY_STATUSES)
 
 
 _PROMISED: Final = (*READY_STATUSES, TaskStatus.PIPELINED)
+_PROMISED_ROWS: Final = list(_PROMISED)
 _PERMIT, _REJECT = Vote.PERMIT, Vote.REJECT
 
 
@@ -106,6 +107,14 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
             return True
         groups = self._groups(job)
         return groups is not None and groups.lacking(promised=True, best_effort=False) > 0
+
+    def starving_jobs(self) -> Bools:
+        """Return `job_starving` of all jobs, (n_jobs,)."""
+        jobs = self._ssn.jobs
+        found = np.asarray(jobs.counts[_PROMISED_ROWS].sum(axis=0) < jobs.min_available)
+        for row in self._with_groups:  # a Python loop over the jobs with sub-groups
+            found[row] = jobs.records[row] is not None and self.job_starving(self._ssn.job(row))
+        return found
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Allow evicting the tasks that jobs have above their minimum, the first candidates of a job first."""

@@ -7,6 +7,8 @@ victims       in the preemptor's queue: tasks of jobs of lower priority; in its 
 gang victims  in preemption: tasks of jobs of lower priority; in reclamation: all
 """
 
+from typing import Final
+
 import numpy as np
 
 from volcano_py.framework.contract.extension_points import (
@@ -23,8 +25,10 @@ from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats
-from volcano_py.model.statuses import TaskStatus
+from volcano_py.model.statuses import READY_STATUSES, TaskStatus
 from volcano_py.snapshot.columns import JobColumns, TaskColumns
+
+_PROMISED: Final = [*READY_STATUSES, TaskStatus.PIPELINED]
 
 
 class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvictable):
@@ -48,6 +52,15 @@ class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvi
     def job_starving(self, job: JobInfo) -> bool:
         """Say whether some task of the job is neither ready nor pipelined."""
         return job.ready_count + job.count(TaskStatus.PIPELINED) < job.n_tasks
+
+    def starving_jobs(self) -> Bools:
+        """Return `job_starving` of all jobs, (n_jobs,)."""
+        counts = self._ssn.jobs.counts
+        return np.asarray(counts[_PROMISED].sum(axis=0) < counts.sum(axis=0))
+
+    def safe_from(self, candidates: VictimCandidates) -> Floats:
+        """Return the priorities of the candidates' jobs, shape (n,)."""
+        return self._ssn.jobs.priority[candidates.jobs].astype(float)
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Allow evicting tasks of jobs of lower priority, and in the preemptor's own job tasks of lower priority."""

@@ -113,7 +113,7 @@ class Telling:
     def _find_unsettled(self) -> Bools:
         """Return the jobs whose reasons or texts no code stands for, (n_jobs,)."""
         state = self._ssn.state
-        found: Bools = state.jobs.counts[[TaskStatus.ALLOCATED, TaskStatus.PIPELINED]].any(axis=0)
+        found: Bools = np.asarray(state.jobs.counts[[TaskStatus.ALLOCATED, TaskStatus.PIPELINED]].any(axis=0))
         refused = [row for row, rejections in state.outcome.rejections.items() if rejections]
         found[refused] = True
         found[state.outcome.reasons.settled()] = False

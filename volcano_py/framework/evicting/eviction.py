@@ -10,6 +10,7 @@ import numpy as np
 from volcano_py.framework.contract import combine
 from volcano_py.framework.contract.combine import Point
 from volcano_py.framework.contract.extension_points import (
+    JobReady,
     JobStarving,
     Predicate,
     Preemptable,
@@ -71,6 +72,8 @@ class Eviction:
         self._candidate_nodes: dict[int, PreemptionCandidateNodes] = {}
         self.failed_plan_classes: dict[Hashable, int] = {}
         """Classes of plans (`Plan`) that fail at present -> the smallest number of tasks that was too many."""
+        self.plans_concluded = 0
+        """How many plans have been concluded, with or without success."""
         self.free_rooms: list[Statement] = []  # plans of the present action that need no eviction
         self._filters: dict[type, tuple[list[Point], list[Point]]] = {one: self._filters_of(one) for one in _METHODS}
 
@@ -86,6 +89,52 @@ class Eviction:
     def starving(self, job: JobInfo) -> bool:
         """Say whether pods of other jobs may be evicted for a job."""
         return combine.starving(self._starving, job)
+
+    def starving_jobs(self) -> Bools | None:
+        """Return what `starving` says of all jobs now, (n_jobs,); None if plugins must be asked about each."""
+        tier = next((tier for tier in self._starving if tier), None)
+        if tier is None:
+            return np.zeros(len(self.state.jobs), dtype=bool)
+        found = np.ones(len(self.state.jobs), dtype=bool)
+        for point in tier:
+            try:
+                answer = combine.Point(point.plugin, "starving_jobs")()
+            except PluginFailed:
+                return None  # each job is asked about, and the failure is reported there
+            if answer is None:
+                return None
+            found &= answer
+        return found
+
+    @property
+    def gang_alone(self) -> bool:
+        """Whether jobs lack what their minimum says: no plugin besides gang says when a job is ready."""
+        return [point.plugin.name for point in self.hooks.points(JobReady, "missing")] == ["gang"]
+
+    def sated(self, shapes: Rows, queues: Rows) -> Bools:
+        """Return for tasks (n,) with a shape and a queue whether the queue certainly takes no room for it, (n,)."""
+        found = np.zeros(len(shapes), dtype=bool)
+        # A Python loop over the distinct shapes.
+        for shape_id in np.flatnonzero(np.bincount(shapes)).tolist() if len(shapes) else ():
+            mine = shapes == shape_id
+            for point in self._preemptive:
+                sated = combine.Point(point.plugin, "sated_queues")(self.state.task_of(shape_id))
+                if sated is not None:
+                    found[mine] |= sated[queues[mine]]
+        return found
+
+    def safe_from(self) -> Floats | None:
+        """Return for each of `all` the highest priority of a job that cannot preempt it, (n,); None if unknown."""
+        lowest = np.full(len(self.all), np.inf)
+        for tier in self._tiers[Preemptable]:
+            highest = np.full(len(self.all), -np.inf)
+            for point in tier:
+                answer = combine.Point(point.plugin, "safe_from")(self.all)
+                if answer is not None:
+                    highest = np.maximum(highest, answer)
+            if tier:
+                lowest = np.minimum(lowest, highest)
+        return None if np.isneginf(lowest).all() and len(lowest) else lowest
 
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
         """Say whether a queue may take room from other queues for these tasks."""
@@ -211,6 +260,10 @@ class Eviction:
         nodes = self.state.tasks.node[self._running_or_bound]
         order = np.argsort(nodes, kind="stable")
         return VictimCandidates(self.state, self._running_or_bound[order], nodes[order].astype(np.intp))
+
+    def with_candidates(self) -> Bools:
+        """Return the jobs that have candidates, (n_jobs,)."""
+        return np.bincount(self.all.jobs, minlength=len(self.state.jobs)) > 0
 
     def of_preemptable_jobs(self) -> VictimCandidates:
         """Return those of `all` that are still running or bound and whose PodGroup does not forbid preemption."""

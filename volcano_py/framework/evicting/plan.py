@@ -26,6 +26,7 @@ from volcano_py.framework.evicting.bundles import safe_in_groups
 from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.pick_one_node import order_by_victims
 from volcano_py.framework.evicting.planned import Placed, loads_of
+from volcano_py.framework.evicting.starving import plan_class
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.statement import Cause, Statement
@@ -138,7 +139,7 @@ class Plan:
             return None
         if not eviction.all_count(self._purpose, for_gang=self._for_gang):
             return None
-        return self._purpose, self._queue.row, int(shapes[0]), int(priorities[0]), job.record.priority
+        return plan_class(self._purpose, self._queue.row, int(shapes[0]), int(priorities[0]), job.record.priority)
 
     def place(self, task: int) -> bool:
         """Find a node for a pending task of the job, with evictions if necessary; say whether there is one."""
@@ -339,6 +340,7 @@ class Plan:
         back together, in order of eviction; None: each victim alone.
         """
         eviction, statement = self._eviction, self.statement
+        eviction.plans_concluded += 1
         planned = [Placed(task, int(eviction.state.tasks.shape[task]), node) for task, node in statement.placed]
         victims = np.array(statement.evicted, dtype=np.intp)
         statement.rollback(self._start)

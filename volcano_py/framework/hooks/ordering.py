@@ -11,7 +11,7 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.hooks.plugin_calls import PluginCalls
 from volcano_py.framework.state.info import QueueInfo
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Bools, Floats, Ints, Rows
+from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
@@ -32,6 +32,8 @@ class Orders:
         self._tasks = calls.points(TaskOrder, "task_order")
         self._queues = calls.points(QueueOrder, "queue_order")
         self._namespaces = calls.points(NamespaceOrder, "namespace_order")
+        self.queues_trusted = all(point.trusted for point in self._queues)
+        """Whether the order of queues changes only with what the journal shows."""
 
     # Jobs
 
@@ -198,47 +200,49 @@ def task_view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
 class QueueLine:
     """Some queues, and which of them goes first now: shares change with every placement."""
 
-    __slots__ = ("_orders", "_queues", "_rows")
+    __slots__ = ("_in_line", "_orders", "_queues", "_rows", "_sorted", "_stamp")
 
     def __init__(self, orders: Orders, queues: list[QueueInfo]) -> None:
         self._orders = orders
         self._queues = sorted(queues, key=lambda queue: (queue.record.creation, queue.name))
         self._rows: Rows = np.array([queue.row for queue in self._queues], dtype=np.intp)
+        self._in_line = {queue.row: queue for queue in self._queues}
+        self._sorted: list[int] = []  # rows by keys, the first queue last; those that have left may be among them
+        self._stamp = -1  # `Journal.n_touched` when they were sorted
 
     def __bool__(self) -> bool:
-        return bool(self._queues)
+        return bool(self._in_line)
 
     def remove(self, queue: QueueInfo) -> None:
         """Leave a queue out from now on."""
-        place = int(np.flatnonzero(self._rows == queue.row)[0])
-        del self._queues[place]
-        self._rows = np.delete(self._rows, place)
+        del self._in_line[queue.row]
 
     def keep(self, rows: Bools) -> None:
         """Leave out all queues but these, mask (n_queues,)."""
-        kept = rows[self._rows]
-        self._queues = [queue for queue, stays in zip(self._queues, kept.tolist(), strict=True) if stays]
-        self._rows = self._rows[kept]
+        self._in_line = {row: queue for row, queue in self._in_line.items() if rows[row]}
 
     def first(self) -> QueueInfo:
         """Return the queue that goes first now."""
-        best, *others = self._queues
-        if len(others) >= _MANY_QUEUES and (keys := self._orders.queue_keys()) is not None:
-            return self._lowest(keys)
+        if len(self._in_line) > _MANY_QUEUES and (first := self._by_keys()) is not None:
+            return first
+        best, *others = self._in_line.values()
         for queue in others:
             if self._orders.queue_before(queue, best):
                 best = queue
         return best
 
-    def _lowest(self, keys: list[Floats | Bools]) -> QueueInfo:
-        best: Rows | None = None  # places of the queues that are equal so far, None for all
-        for key in keys:
-            mine = key[self._rows] if best is None else key[self._rows[best]]
-            lowest = np.flatnonzero(mine == mine.min())
-            best = lowest if best is None else best[lowest]
-            if len(best) == 1:
-                return self._queues[int(best[0])]
-        return self._queues[0 if best is None else int(best[0])]  # they are in order of creation and name
+    def _by_keys(self) -> QueueInfo | None:
+        touched = self._orders.state.journal.n_touched
+        if self._stamp != touched or not self._orders.queues_trusted:
+            keys = self._orders.queue_keys()
+            if keys is None:
+                return None
+            order = np.lexsort([key[self._rows] for key in reversed(keys)]) if keys else np.arange(len(self._rows))
+            self._sorted = self._rows[order][::-1].tolist()
+            self._stamp = touched
+        while self._sorted[-1] not in self._in_line:
+            self._sorted.pop()
+        return self._in_line[self._sorted[-1]]
 
 
 class PendingTasks:
@@ -255,7 +259,7 @@ class PendingTasks:
         self._tasks = tasks
         self.rows = np.flatnonzero(waits)
         """All of them, in no particular order."""
-        self.jobs: Rows = tasks.job[self.rows]
+        self.jobs: Codes = tasks.job[self.rows]
         """The row of the job of each, (n,)."""
         self._n_jobs = len(orders.state.jobs)
         self._in_order: dict[int, Rows] = {}

@@ -4,7 +4,7 @@ If a plugin orders the namespaces of a queue, the next job is the first job of t
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -60,6 +60,15 @@ class _Waiting:
         self._keys = [key[kept] for key in self._keys]
         self._next = 0
 
+    def skip(self, jobs: Bools) -> None:
+        """Drop the first jobs as long as they are among these, mask (n_jobs,); none has been given back."""
+        wanted = np.flatnonzero(~jobs[self._rows[self._next :]])
+        self._next = self._next + int(wanted[0]) if len(wanted) else len(self._rows)
+
+    def rest(self) -> Rows:
+        """Return the rows of the jobs that have had no turn yet, in order."""
+        return self._rows[self._next :]
+
     def drop(self) -> list[int]:
         """Drop all jobs and return their rows, in no particular order."""
         rows = [*self._rows[self._next :].tolist(), *(row for _, row in self._returned)]
@@ -107,6 +116,18 @@ class _ByNamespace:
         for waiting in self._waiting.values():
             waiting.keep(jobs)
 
+    def skip(self, jobs: Bools) -> None:
+        """Drop the first jobs of each namespace as long as they are among these, mask (n_jobs,)."""
+        for waiting in self._waiting.values():
+            waiting.skip(jobs)
+
+    def rest(self) -> Rows:
+        """Return the rows of all jobs, in order, and drop them."""
+        rows = []
+        while self:
+            rows.append(self.pop())
+        return np.array(rows, dtype=np.intp)
+
     def drop(self) -> list[int]:
         """Drop all jobs and return their rows, in no particular order."""
         return [row for waiting in self._waiting.values() for row in waiting.drop()]
@@ -126,12 +147,15 @@ class SchedulingOrder:
         *,
         skip_overused: bool,
         behind: Iterable[int] = (),
+        hopeless: Callable[[], Bools] | None = None,
     ) -> None:
         """Sort the jobs. ``skip_overused`` leaves out overused queues; actions that give out resources set it.
 
-        Jobs ``behind`` (rows) come after all others of their queue.
+        Jobs ``behind`` (rows) come after all others of their queue. Jobs that are ``hopeless`` (n_jobs,) when it is
+        their turn are left out.
         """
         self._state = state
+        self._hopeless = hopeless
         self._hooks = hooks
         self._skip_overused = skip_overused
         self._behind = np.array(sorted(behind), dtype=np.intp)
@@ -164,7 +188,19 @@ class SchedulingOrder:
             if not waiting or (self._skip_overused and self._is_overused(queue)):
                 self._live.remove(queue)
                 continue
-            yield queue, waiting.pop()
+            if self._hopeless is not None:
+                waiting.skip(self._hopeless())
+            if waiting:
+                yield queue, waiting.pop()
+            else:
+                self._live.remove(queue)
+
+    def by_queue(self) -> Iterator[tuple[QueueInfo, Rows]]:
+        """Yield the queues in their present order, each with the rows of its jobs, in order."""
+        while self._live:
+            queue = self._live.first()
+            self._live.remove(queue)
+            yield queue, self._jobs[queue.name].rest()
 
     def _is_overused(self, queue: QueueInfo) -> bool:
         if not self._hooks.overused(queue):

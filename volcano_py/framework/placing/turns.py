@@ -58,8 +58,10 @@ class Turns:
         self._shape: Rows = shape[new].astype(np.intp)  # (n_pairs,)
         self._queue = state.queue_of_job[self._job]
         distinct = np.flatnonzero(np.bincount(self._shape))
-        self._open = [one for one in distinct.tolist() if placement.inter_pod_filters(one) is None]
-        """The distinct shapes that may still find a node, and for which a no stays a no."""
+        self._certain = [one for one in distinct.tolist() if placement.inter_pod_filters(one) is None]
+        """The distinct shapes for which a no stays a no."""
+        self._open = self._certain
+        """Those of them that may still find a node."""
         self._nowhere = np.zeros(len(shapes), dtype=bool)
         requests, kind = np.unique(state.classes.requests[:, distinct], axis=1, return_inverse=True)
         self._kind = np.zeros(len(shapes), dtype=np.intp)  # by shape: the number of its request
@@ -81,31 +83,34 @@ class Turns:
 
     def possible(self) -> Bools:
         """Return the jobs of which a turn may place a task now, (n_jobs,); all others will get nothing."""
-        self._look_again()
-        hope = ~self._nowhere[self._shape] & ~self._full[self._kind[self._shape], self._queue]
-        hope |= self._in_turn
+        nowhere, self._full = self._look_at(self._open)
+        self._nowhere |= nowhere
+        self._open = [shape_id for shape_id in self._open if not nowhere[shape_id]]
+        return self._with_hope(self._nowhere, self._full)
+
+    def _with_hope(self, nowhere: Bools, full: Bools) -> Bools:
+        hope = ~nowhere[self._shape] & ~full[self._kind[self._shape], self._queue]
         found = np.zeros(len(self._state.jobs), dtype=bool)
-        found[self._job[hope]] = True
+        found[self._job[hope | self._in_turn]] = True
         return found
 
-    def _look_again(self) -> None:
-        """Find out which shapes have a node and which queues may hold more of them."""
+    def _look_at(self, shapes: list[int]) -> tuple[Bools, Bools]:
+        """Return which of these shapes have no node now, (n_shapes,), and which queues are full, see `_full`."""
         state = self._state
         idle, future = state.nodes.idle, state.nodes.future_idle if state.looks_ahead else None
-        lacking: dict[int, bool] = {}
+        lacking, full = np.zeros(len(self._full), dtype=bool), np.zeros_like(self._full)
         # A Python loop over the distinct requests.
         for kind, shape_id in self._example.items():
             task = state.task_of(shape_id)
-            lacking[kind] = bool(task.fit.lacks(idle).all() and (future is None or task.fit.lacks(future).all()))
-            self._full[kind] = self._hooks.full_queues(task)
-        left: list[int] = []
+            lacking[kind] = task.fit.lacks(idle).all() and (future is None or task.fit.lacks(future).all())
+            full[kind] = self._hooks.full_queues(task)
+        nowhere = np.zeros(len(self._nowhere), dtype=bool)
         # A Python loop over the distinct shapes that may find a node.
-        for shape_id in self._open:
-            if lacking[int(self._kind[shape_id])] or (self._ranks and not self._placement.fits_somewhere(shape_id)):
-                self._nowhere[shape_id] = True
-            else:
-                left.append(shape_id)
-        self._open = left
+        for shape_id in shapes:
+            nowhere[shape_id] = lacking[self._kind[shape_id]] or (
+                self._ranks and not self._placement.fits_somewhere(shape_id)
+            )
+        return nowhere, full
 
     def in_vain(self, jobs: Bools) -> None:
         """Note jobs (n_jobs,) that get nothing: their reason is that of the end of the action."""
@@ -141,6 +146,10 @@ class Turns:
     def settled(self) -> Bools:
         """Return the jobs that `explain` explains, (n_jobs,)."""
         return self._hopeless
+
+    def hopeless_now(self) -> Bools:
+        """Return these jobs as far as no task of them finds a node now, after evictions, (n_jobs,)."""
+        return self._hopeless & ~self._with_hope(*self._look_at(self._certain))
 
     def of_shapes(self) -> Mapping[int, Rejection]:
         """Return why no node takes tasks of a shape, for the shapes of these jobs."""

@@ -31,6 +31,9 @@ class Reasons(Protocol):
     def settled(self) -> Bools:
         """Return the jobs that have such reasons, (n_jobs,)."""
 
+    def hopeless_now(self) -> Bools:
+        """Return such jobs of which no task would find a node now that is free or is to become free, (n_jobs,)."""
+
     def of_shapes(self) -> Mapping[int, Rejection]:
         """Return why no node takes tasks of a shape, for the shapes of such jobs."""
 
@@ -48,6 +51,9 @@ class _NoReasons:
         """Do nothing."""
 
     def settled(self) -> Bools:
+        return np.zeros(self._n_jobs, dtype=bool)
+
+    def hopeless_now(self) -> Bools:
         return np.zeros(self._n_jobs, dtype=bool)
 
     def of_shapes(self) -> Mapping[int, Rejection]:

@@ -11,6 +11,7 @@ second reclaims from the third, and the third reclaims from the first. As evicti
 never a victim, and preemption always terminates.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.memory import Cooldown, PlannedEviction
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Rows
+from volcano_py.model.arrays import Bools, Rows
 from volcano_py.model.objects import JobKey
 from volcano_py.model.statuses import TaskStatus
 
@@ -47,6 +48,21 @@ class PendingEvictions:
     def waits(self, job: JobInfo) -> bool:
         """Say whether victims of an earlier plan for this job still terminate."""
         return job.key in self._waiting
+
+    def waiting(self) -> Bools:
+        """Return the jobs of which `waits` is true, (n_jobs,)."""
+        return self._named(self._waiting)
+
+    def with_preemptors(self) -> Bools:
+        """Return the jobs that have `preemptors`, (n_jobs,)."""
+        return self._named(self._preemptors_of.keys())
+
+    def _named(self, keys: Collection[JobKey]) -> Bools:
+        jobs = self._state.jobs
+        found = np.zeros(len(jobs), dtype=bool)
+        if keys:  # a Python loop over all jobs, only while there are plans
+            found[[row for row in jobs.present().tolist() if jobs.record(row).key in keys]] = True
+        return found
 
     def preemptors(self, job: JobInfo) -> Rows:
         """Return the rows of the jobs that this job cannot preempt now: its preemptors, theirs, and so on, (n,)."""

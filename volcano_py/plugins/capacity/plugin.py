@@ -138,7 +138,7 @@ class Capacity(
         self._partings: dict[tuple[int, int], tuple[int, int]] = {}  # pairs of queues -> where their paths diverge
         self._leaf: list[bool] = tree.leaf.tolist()
         self._aside = self._set_aside(ssn)
-        self._shut = np.array([not record.open for record in records], dtype=bool)
+        self._shut: Bools = np.array([not record.open for record in records], dtype=bool)
         self._shut[list(self._aside)] = True
 
     def _track(self, ssn: State) -> Floats:
@@ -310,6 +310,21 @@ class Capacity(
         if reservations.over_asked(held[:, queue.row] + asked, self._due.ceiling[:, queue.row], asked).any():
             return False
         return bool(self._entitled(held, queue.row, asked))
+
+    def sated_queues(self, task: TaskInfo) -> Bools:
+        """Return the queues that are above their ceiling with one more such task or not entitled to it, (n_queues,)."""
+        held = self._held_and_coming(task)
+        sated: Bools = without_room(held, task.asked, self._due.ceiling) | self._shut
+        if not self.hierarchy:
+            sated |= ~self._deserving_more(held, task.request)
+        return sated
+
+    def _deserving_more(self, held: Floats, asked: Floats) -> Bools:
+        """Return what `_deserves` says of every queue, (n_queues,)."""
+        after, deserved = held + asked[:, None], self._due.deserved
+        within = (asked > 0)[:, None] & (after < deserved + EPSILON) & ((after >= EPSILON) | (deserved >= EPSILON))
+        within[PODS_ROW] = False
+        return np.asarray(within.any(axis=0))
 
     def _entitled(self, held: Floats, row: int, asked: Floats) -> dict[int, int]:
         """Return by whose deserved amount a queue may reclaim: its own or that of a near ancestor.

@@ -104,7 +104,7 @@ class Proportion(
         )
         self._due = np.where(ssn.total > 0, ssn.total, 0.0)[:, None] * weights
         self._divisor = divisors(self._deserved)
-        self._shut = np.array([not record.open for record in queues.records], dtype=bool)
+        self._shut: Bools = np.array([not record.open for record in queues.records], dtype=bool)
         self._ranks = -np.array([record.priority for record in queues.records], dtype=float)
         self._limits: list[list[float]] = self._deserved.T.tolist()  # by queue; for few values lists beat small arrays
         self._elastic = queues.sums(reservations.elastic(ssn.jobs))
@@ -188,6 +188,13 @@ class Proportion(
         asked = np.asarray(sum(task.request * count for task, count in tasks))
         after = self._held_and_coming(queue.row, tasks[0][0] if tasks else None) + asked
         return not reservations.over_asked(after, self._deserved[:, queue.row], asked).any()
+
+    def sated_queues(self, task: TaskInfo) -> Bools:
+        """Return the queues that are not open or do not deserve one more such task, (n_queues,)."""
+        held = self._queues.taken
+        if (coming := self._ssn.coming.before(task)) is not None:
+            held = held + coming
+        return without_room(held, task.asked, self._deserved) | self._shut
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Allow evicting candidates of a queue while it holds more than it deserves."""
