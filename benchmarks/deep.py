@@ -17,7 +17,8 @@ import msgspec
 from benchmarks.decision import cluster
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.state.clock import CycleClock
-from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.model.decisions import Bind, Decision, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import JobKey, JobRecord, QueueRecord, TaskRecord
 from volcano_py.model.shape import Shape

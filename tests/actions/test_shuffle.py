@@ -7,7 +7,8 @@ import numpy as np
 from volcano_py.framework.contract.extension_points import VictimTasks
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.state.clock import CycleClock
-from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.model.decisions import Decision, Evict
 from volcano_py.scheduler import run_cycle
 from volcano_py.testing import a_budget, a_cluster, a_group, a_node, a_pod, a_policy

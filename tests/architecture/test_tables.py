@@ -13,7 +13,7 @@ import volcano_py.actions
 import volcano_py.plugins
 from volcano_py.actions import ACTIONS
 from volcano_py.conf.schema import FLAGS
-from volcano_py.framework.contract import extension_points, topology
+from volcano_py.framework.contract import eviction_points, extension_points, topology
 from volcano_py.framework.contract.extension_point import ExtensionPoint
 from volcano_py.framework.contract.extension_points import POINTS
 from volcano_py.framework.contract.plugin import Plugin
@@ -79,7 +79,8 @@ def test_every_action_that_exists_is_in_the_table_under_its_own_name() -> None:
 
 
 def test_every_extension_point_is_in_the_table() -> None:
-    found = {*defined(extension_points, ExtensionPoint), *defined(topology, ExtensionPoint)}
+    homes = (extension_points, eviction_points, topology)
+    found = {point for home in homes for point in defined(home, ExtensionPoint)}
 
     assert set(POINTS) == found - {ExtensionPoint}
 

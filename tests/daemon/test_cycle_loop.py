@@ -18,7 +18,7 @@ from volcano_py.daemon.cycle_runner import CycleRunner
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.reporting import CycleReporter
 from volcano_py.effects.backpressure import BindBackpressure
-from volcano_py.framework.state.memory import CycleReport
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.runtime.clock import FakeClock

@@ -8,7 +8,7 @@ from tests.effects.waiting import until
 from volcano_py.actions import ACTIONS
 from volcano_py.apiserver import ApiServer
 from volcano_py.conf.loader import parse_conf
-from volcano_py.framework.state.memory import CycleReport
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import resolve, run_cycle
 

@@ -21,7 +21,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.conf.loader import parse_conf
 from volcano_py.effects.evictor import EvictorOptions
-from volcano_py.framework.state.memory import CycleReport
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.kube.resource import POD_DISRUPTION_BUDGETS, PODS
 from volcano_py.model.decisions import Decision, Evict, Nominate
 from volcano_py.model.objects import JobKey, TaskRef

@@ -29,7 +29,7 @@ from tests.daemon.cluster import (
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.effects.binder import BinderOptions
-from volcano_py.framework.state.memory import CycleReport
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.kube.resource import NODES, PODS
 from volcano_py.model.objects import JobKey
 from volcano_py.writing.write_queue import WriteQueueOptions

@@ -38,7 +38,7 @@ from volcano_py.api import keys
 from volcano_py.api.storage import SELECTED_NODE
 from volcano_py.apiserver import ApiServer
 from volcano_py.effects.preparer import PreparerOptions
-from volcano_py.framework.state.memory import CycleReport
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.kube.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from volcano_py.model.decisions import Bind, BindClaim, PrepareStep, ProvisionClaim
 from volcano_py.model.objects import TaskTrait

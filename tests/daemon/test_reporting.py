@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.reporting import CycleReporter, Timing
-from volcano_py.framework.state.memory import CycleReport, JobReport, QueueReport
+from volcano_py.framework.state.report import CycleReport, JobReport, QueueReport
 from volcano_py.model.objects import JobKey, JobRecord
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.snapshot.store import ClusterStore

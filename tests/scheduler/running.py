@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from tests.reference.world import World
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.state.clock import CycleClock
-from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.model.decisions import Bind, Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.scheduler import Policy, resolve, run_cycle
 from volcano_py.snapshot.store import ClusterStore

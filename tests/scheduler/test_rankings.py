@@ -5,7 +5,8 @@ import itertools
 from tests.scheduler.running import DEFAULT
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.state.clock import CycleClock
-from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.scheduler import resolve, run_cycle
 from volcano_py.testing import a_cluster, a_group, a_node, a_pod, a_queue
 

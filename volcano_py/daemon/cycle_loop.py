@@ -25,7 +25,7 @@ from volcano_py.daemon.cycle_runner import CycleRunner
 from volcano_py.daemon.debug import LastCycle
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.effects.backpressure import BindBackpressure
-from volcano_py.framework.state.memory import CycleReport
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.kube.backoff import Backoff
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.runtime.clock import Clock

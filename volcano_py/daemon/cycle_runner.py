@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 from volcano_py.framework.state.clock import CycleClock
-from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.model.decisions import Emit
 from volcano_py.runtime.clock import Clock
 from volcano_py.scheduler import Policy, run_cycle

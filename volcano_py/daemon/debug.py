@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from aiohttp import web
 
-from volcano_py.framework.state.memory import CycleReport, JobReport
+from volcano_py.framework.state.report import CycleReport, JobReport
 from volcano_py.model.objects import JobKey
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.runtime.http import Route

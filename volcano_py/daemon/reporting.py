@@ -8,7 +8,7 @@ import structlog
 from volcano_py.daemon.debug import LastCycle
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.slow_plugins import SlowPlugins
-from volcano_py.framework.state.memory import CycleReport, QueueReport
+from volcano_py.framework.state.report import CycleReport, QueueReport
 from volcano_py.model.objects import JobKey
 from volcano_py.runtime.clock import Clock
 from volcano_py.snapshot.store import ClusterStore

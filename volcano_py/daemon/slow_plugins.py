@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from volcano_py.framework.state.memory import CycleReport
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.metrics.cycle import CycleMetrics
 from volcano_py.plugins import PLUGINS
 

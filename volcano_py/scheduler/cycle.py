@@ -9,7 +9,8 @@ from volcano_py.api import keys
 from volcano_py.framework.evicting.starving import backing_off
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.clock import CycleClock
-from volcano_py.framework.state.memory import Arrival, CycleReport, Memory
+from volcano_py.framework.state.memory import Arrival, Memory
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.framework.state.told import Told
 from volcano_py.model.decisions import Decision, Emit
 from volcano_py.model.objects import JobKey, TaskTrait

@@ -22,7 +22,7 @@ from volcano_py.api import keys
 from volcano_py.framework.hooks.fit_errors import rejection_of
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
-from volcano_py.framework.state.memory import JobReport
+from volcano_py.framework.state.report import JobReport
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, TaskTrait
 from volcano_py.model.shape import Admission, Shape

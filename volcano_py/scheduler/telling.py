@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
-from volcano_py.framework.state.memory import JobReport
+from volcano_py.framework.state.report import JobReport
 from volcano_py.framework.state.told import ReasonCodes, Told
 from volcano_py.model.arrays import Bools, Ints, Rows
 from volcano_py.model.objects import JobKey, TaskTrait

@@ -19,7 +19,8 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.feeding import Known
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.framework.state.clock import CycleClock
-from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.model.decisions import Bind, Decision, Evict
 from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import FakeClock

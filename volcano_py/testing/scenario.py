@@ -30,7 +30,8 @@ from volcano_py.cache.state import SnapshotToken
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.state.clock import CycleClock
-from volcano_py.framework.state.memory import JobReport, Memory
+from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.report import JobReport
 from volcano_py.model.decisions import (
     Bind,
     BindClaim,

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 from volcano_py.framework.contract.combine import Point
 from volcano_py.framework.contract.extension_points import POINTS, PREFERENCES
 from volcano_py.framework.contract.plugin import Plugin, PluginFailed
-from volcano_py.framework.state.memory import CycleReport
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Ints
 

@@ -1,15 +1,11 @@
-"""What survives from one cycle to the next, in a form that can be serialised; and what a cycle reports."""
+"""What survives from one cycle to the next, in a form that can be serialised."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from volcano_py.framework.state.told import Told
 from volcano_py.model.objects import JobKey
-from volcano_py.model.rejections import Rejection
-
-if TYPE_CHECKING:
-    from volcano_py.framework.state.told import Told
 
 
 class Nomination(NamedTuple):
@@ -66,7 +62,7 @@ class Memory:
     # the next cycle count as not new.
     seen: int | None = field(default=None, repr=False)
     # What users have been told; equal memories may differ in it only if this makes no difference to the next cycle.
-    told: "Told | None" = field(default=None, compare=False, repr=False)
+    told: Told | None = field(default=None, compare=False, repr=False)
 
     @property
     def session_id(self) -> str:
@@ -86,7 +82,7 @@ class Memory:
         arrivals: Mapping[JobKey, Arrival] | None = None,
         domains: Mapping[JobKey, Mapping[str, str]] | None = None,
         seen: int | None = None,
-        told: "Told | None" = None,
+        told: Told | None = None,
     ) -> "Memory":
         """Return the memory of the next cycle."""
         return Memory(
@@ -105,57 +101,3 @@ class Memory:
             seen=seen,
             told=told,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class JobReport:
-    """The outcome of one job."""
-
-    tasks: int
-    ready: int
-    min_available: int
-    rejections: tuple[Rejection, ...] = ()
-    message: str = ""  # why it waits, "" if it does not
-
-
-@dataclass(frozen=True, slots=True)
-class QueueReport:
-    """What a queue holds and deserves; amounts by resource."""
-
-    weight: int | None  # None from a plugin that does not divide by weight
-    share: float
-    overused: bool
-    allocated: Mapping[str, float]  # including what is promised
-    request: Mapping[str, float]
-    deserved: Mapping[str, float]
-    inqueue: Mapping[str, float]
-    capacity: Mapping[str, float] | None = None  # its own limit, None if the plugin does not report it
-    real_capacity: Mapping[str, float] | None = None  # the limit after other guarantees and the queues above
-
-
-@dataclass(slots=True)
-class CycleReport:
-    """What users watch: counts, durations, reasons. The shell turns it into metrics."""
-
-    tasks_placed: int = 0
-    jobs_committed: int = 0
-    jobs_discarded: int = 0
-    jobs_enqueued: int = 0
-    jobs_refused: int = 0  # not enqueued because of a plugin; their tasks may not exist yet, and are not counted then
-    pending_tasks: int = 0
-    # Until when (seconds since the epoch) a cycle over the same state of the cluster would decide nothing again.
-    repeats_until: float = -math.inf
-    tells_in: float | None = None  # seconds until users may be told about a job whose tasks keep arriving, if any
-    preemption_attempts: int = 0  # nodes on which an action simulated evictions
-    seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
-    plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> sum of all calls
-    plugin_longest: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> longest call
-    # First look at all nodes for a kind of task: seconds to find the feasible nodes, and to score them if any.
-    rankings: list[tuple[float, float | None]] = field(default_factory=list)
-    jobs: dict[JobKey, JobReport] = field(default_factory=dict)  # jobs that have pending tasks or were placed
-    queues: dict[str, QueueReport] = field(default_factory=dict)  # all queues, if a plugin reports them
-    # Queue -> what it and all queues below it hold, by resource.
-    queues_hold: dict[str, dict[str, float]] = field(default_factory=dict)
-    queue_problems: dict[str, str] = field(default_factory=dict)  # what is wrong with queues, and its consequence
-    job_shares: dict[JobKey, float] = field(default_factory=dict)  # dominant shares above 0, if a plugin reports them
-    failures: list[str] = field(default_factory=list)  # plugins that raised, and the consequence

@@ -14,9 +14,10 @@ from volcano_py.framework.retired import add_old_names
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.equivalence import EquivalenceClasses
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.framework.state.memory import Memory
 from volcano_py.framework.state.outcome import Outcome
 from volcano_py.framework.state.queue_accounts import Accounts
+from volcano_py.framework.state.report import CycleReport
 from volcano_py.framework.state.session_volumes import NEED, SessionVolumes
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.framework.state.sub_groups import JobSubGroups

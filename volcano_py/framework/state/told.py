@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.state.memory import JobReport
+from volcano_py.framework.state.report import JobReport
 from volcano_py.model.arrays import Bools, Floats, Ints
 from volcano_py.model.objects import JobKey, QueueRecord
 from volcano_py.model.statuses import N_STATUSES

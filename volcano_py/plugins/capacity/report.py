@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from volcano_py.framework.state.memory import QueueReport
+from volcano_py.framework.state.report import QueueReport
 from volcano_py.model.arrays import Floats
 from volcano_py.model.resource_lists import UNLIMITED
 from volcano_py.model.resources import CPU_ROW, MEMORY_ROW

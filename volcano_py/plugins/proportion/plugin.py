@@ -48,7 +48,7 @@ from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.levelling import compared, given_and_gains, may_level, share_lists, who_may_go
 from volcano_py.framework.state import reservations
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.state.memory import QueueReport
+from volcano_py.framework.state.report import QueueReport
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.queue_limits import (
