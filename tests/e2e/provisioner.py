@@ -170,13 +170,13 @@ class Provisioner(AbstractContextManager["Provisioner"]):
         if not self.works.is_set():
             return
         if self.refuses(name):
-            self.refused.append(name)
             version = claim["metadata"]["resourceVersion"]
             body = {"metadata": {"resourceVersion": version, "annotations": {SELECTED_NODE: None}}}
             try:
                 self._storage.patch_claim(name, body)
+                self.refused.append(name)
             except ApiFailure as failure:
-                if failure.code != 409:
+                if failure.code != 409:  # the claim has changed: it is looked at again, and refused then
                     raise
             return
         self._storage.make_volume(self.storage_class, node, claim)
