@@ -4,7 +4,8 @@ from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_o
 from volcano_py.model.objects import JobKey, QueueRecord
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Snapshot
-from volcano_py.snapshot.store import ClusterStore, name_suffix
+from volcano_py.snapshot.names import name_suffix
+from volcano_py.snapshot.store import ClusterStore
 
 RUNNING = TaskStatus.RUNNING
 

@@ -45,7 +45,7 @@ def write_statuses(ssn: Session, telling: Telling) -> None:
     """Emit every status that differs from the written one, one batch per job, ordered by namespace and name."""
     jobs, conditions = ssn.state.jobs, ssn.state.outcome.conditions
     announced, ssn.state.outcome.announced = dict(ssn.state.memory.announced), {}
-    for key in telling.former():
+    for key in (*telling.former(), *telling.arrived()):
         announced.pop(key, None)
     rows = np.flatnonzero(jobs.rules.present & telling.changed)
     columns = (
@@ -64,7 +64,6 @@ def write_statuses(ssn: Session, telling: Telling) -> None:
     for _, row, status in changed:
         decisions = _group_decisions(ssn, telling, ssn.state.job(row), status)
         if decisions:
-            telling.told.add(row)
             ssn.state.emit(decisions)
     ssn.state.outcome.announced = announced | ssn.state.outcome.announced
     pod_decisions = tuple(_pod_conditions(ssn, telling))
@@ -141,6 +140,7 @@ def _group_decisions(
         return ()
     phase, running, succeeded, failed = new_status
     status = SetPodGroupStatus(record.key, record.uid, phase, running, succeeded, failed, conditions)
+    telling.write_status(job.row, record, status)
     event = _event(ssn, job, phase, conditions)
     return (status,) if event is None or _announced(ssn, record.key, event) else (status, event)
 
@@ -200,7 +200,7 @@ def _pod_conditions(ssn: Session, telling: Telling) -> list[SetPodCondition]:
             attempt = texts[job_row, shape_id]
         reason, message = attempt
         if message and not telling.alike(job_row, record.condition, message):
-            telling.told.add(job_row)
+            telling.write_condition(job_row, row, message)
             order = (record.namespace, record.job or "", record.name, record.uid)
             changed.append((order, SetPodCondition(record.ref, reason, message)))
     changed.sort(key=lambda entry: entry[0])

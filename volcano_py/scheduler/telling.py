@@ -11,8 +11,10 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.state.report import JobReport
 from volcano_py.framework.state.told import ReasonCodes, Told
 from volcano_py.model.arrays import Bools, Ints, Rows
-from volcano_py.model.objects import JobKey, TaskTrait
+from volcano_py.model.decisions import SetPodGroupStatus
+from volcano_py.model.objects import JobKey, JobRecord, TaskTrait
 from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.shown import Shown, shown_after, shown_condition
 
 RENEWED_S: Final = 60.0
 """A text in which only numbers have changed is written again after this long at the earliest."""
@@ -47,12 +49,24 @@ class Telling:
         """Jobs about which something may be told, (n_jobs,)."""
         self.told: set[int] = set()
         """Rows of the jobs about which something is written."""
+        self._conditions: dict[int, int] = {}  # task row -> the number of the condition that is written
+        self._statuses: dict[int, int] = {}  # job row -> the number of the status that is written
 
     def alike(self, job_row: int, written: str, text: str) -> bool:
         """Say whether a text of a job need not be written in place of another one."""
         return written == text or (
             not (job_row >= 0 and self.renewed[job_row]) and without_numbers(written) == without_numbers(text)
         )
+
+    def write_condition(self, job_row: int, task_row: int, text: str) -> None:
+        """Note that a condition is written to the pod of a task."""
+        self.told.add(job_row)
+        self._conditions[task_row] = shown_condition(text)
+
+    def write_status(self, job_row: int, record: JobRecord, status: SetPodGroupStatus) -> None:
+        """Note that a status is written to a PodGroup."""
+        self.told.add(job_row)
+        self._statuses[job_row] = shown_after(record, status)
 
     def remember(self) -> Told:
         """Return what the next cycle compares with."""
@@ -75,6 +89,8 @@ class Telling:
             of_tasks=self._of_tasks,
             unsettled=self._unsettled,
             since=since,
+            pods=_expected(state.tasks.shown, before.pods, self._looked_at_tasks(), self._conditions),
+            groups=_expected(state.jobs.rules.shown, before.groups, self.changed, self._statuses),
             keys=tuple(keys),
             reports=state.report.jobs,
             codes=self._codes,
@@ -87,6 +103,13 @@ class Telling:
         for key in self.former():
             found.pop(key, None)
         return found
+
+    def arrived(self) -> list[JobKey]:
+        """Return the jobs whose PodGroups show only since this cycle what an earlier one decided."""
+        jobs, before = self._ssn.state.jobs, self._before.groups
+        new = _moved(jobs.rules.shown, before) & (jobs.rules.shown.what == _padded(before.what, self._n, 0))
+        # A Python loop over these jobs.
+        return [jobs.record(row).key for row in np.flatnonzero(new & jobs.rules.present).tolist()]
 
     def former(self) -> list[JobKey]:
         """Return the jobs of the last cycle in the rows of the jobs that differ now."""
@@ -105,10 +128,17 @@ class Telling:
         changed |= self._reasons != _padded(before.reasons, n, -1)
         changed |= self._unsettled | _padded(before.unsettled, n, fill=True) | self.renewed
         changed |= self._waiting & ~rules.present
-        tasks = np.flatnonzero(self._of_tasks != _padded(before.of_tasks, len(self._of_tasks), 0))
+        changed |= _unexpected(rules.shown, before.groups)
+        differs = self._of_tasks != _padded(before.of_tasks, len(self._of_tasks), 0)
+        differs |= _unexpected(state.tasks.shown, before.pods)
+        tasks = np.flatnonzero(differs)
         jobs = state.tasks.job[tasks]
         changed[jobs[jobs >= 0]] = True
         return np.asarray(changed)
+
+    def _looked_at_tasks(self) -> Bools:
+        """Return the tasks of jobs that differ, and those of no job, (n_tasks,)."""
+        return np.asarray(np.append(self.changed, True)[self._ssn.state.tasks.job])
 
     def _find_unsettled(self) -> Bools:
         """Return the jobs whose reasons or texts no code stands for, (n_jobs,)."""
@@ -196,6 +226,22 @@ def without_numbers(text: str) -> str:
     masked = _NUMBER.sub("#", text)
     head, colon, reasons = masked.rpartition("nodes are unavailable: ")
     return masked if not colon else head + colon + ", ".join(sorted(reasons.rstrip(".").split(", ")))
+
+
+def _moved(shown: Shown, before: Shown) -> Bools:
+    return np.asarray(shown.times != _padded(before.times, len(shown.times), -1))
+
+
+def _unexpected(shown: Shown, before: Shown) -> Bools:
+    """Return where something new is shown that we did not write."""
+    return np.asarray(_moved(shown, before) & (shown.what != _padded(before.what, len(shown.what), 0)))
+
+
+def _expected(shown: Shown, before: Shown, looked_at: Bools, written: dict[int, int]) -> Shown:
+    """Return what will be shown: what is written now or was expected before, else what is shown now."""
+    what = np.where(looked_at, shown.what, _padded(before.what, len(shown.what), 0))
+    what[list(written)] = list(written.values())
+    return Shown(what, shown.times)
 
 
 def _padded(column: NDArray[Any], n: int, fill: float) -> NDArray[Any]:

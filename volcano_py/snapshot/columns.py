@@ -18,6 +18,7 @@ from volcano_py.snapshot import layout
 from volcano_py.snapshot.domains import NO_DOMAINS, Domains
 from volcano_py.snapshot.ports import NodePorts
 from volcano_py.snapshot.roles import RoleMinimums
+from volcano_py.snapshot.shown import Shown
 from volcano_py.snapshot.volume_columns import SnapshotVolumes
 
 
@@ -159,7 +160,7 @@ class TaskColumns:
 
     __slots__ = (
         *("arrived", "creation", "job", "node", "priority", "records", "role", "role_names", "shape", "status"),
-        *("suffix", "traits"),
+        *("shown", "suffix", "traits"),
     )
 
     def __init__(
@@ -176,6 +177,7 @@ class TaskColumns:
         arrived: Ints,
         role: Codes,
         role_names: tuple[str, ...],
+        shown: Shown,
     ) -> None:
         self.records = records
         self.status = status  # TaskStatus
@@ -189,6 +191,7 @@ class TaskColumns:
         self.arrived = arrived  # order of arrival, from 1; a task that joins another job gets a new number
         self.role = role  # index into role_names, -1 in a free row
         self.role_names = role_names
+        self.shown = shown  # the conditions of pods
 
     def record(self, row: int) -> TaskRecord:
         """Return the record of a row that is not free."""
@@ -235,7 +238,10 @@ class JobRules:
     role_minimums: RoleMinimums
     with_sub_groups: Rows  # (n,), the rows of the jobs that have policies for sub-groups
     with_topology: Rows  # (n,), the rows of the jobs that, or some of whose sub-groups, have a network topology
-    versions: Ints  # (n_jobs,), another number whenever the PodGroup or one of its tasks has changed in any way
+    versions: (
+        Ints  # (n_jobs,), another number whenever the PodGroup or one of its tasks changes, but for what they show
+    )
+    shown: Shown  # the statuses of PodGroups, (n_jobs,)
     places: Ints  # (n_jobs,), place in the order of namespace and name; undefined in a free row
 
 

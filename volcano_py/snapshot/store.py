@@ -22,12 +22,14 @@ from volcano_py.snapshot.domains import DomainStore
 from volcano_py.snapshot.facts import FactStore
 from volcano_py.snapshot.job_marks import JobMarks
 from volcano_py.snapshot.loads import LoadStore
+from volcano_py.snapshot.names import name_suffix
 from volcano_py.snapshot.nodes import NodeStore
 from volcano_py.snapshot.ports import PortSet
 from volcano_py.snapshot.roles import RoleTable
 from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.selection import Selection
 from volcano_py.snapshot.shapes import ShapeTable
+from volcano_py.snapshot.shown import ShownTable, alike_but_for_condition, shown_condition, shown_status, with_status_of
 from volcano_py.snapshot.volumes import VolumeStore, uses_claims
 
 
@@ -37,14 +39,6 @@ class TaskPlace(NamedTuple):
     record: TaskRecord
     status: TaskStatus
     node: str  # "" for none
-
-
-def name_suffix(name: str) -> int:
-    """Return the number after the last dash of a name with two or more dashes, else -1 (Volcano's order of tasks)."""
-    head, dash, last = name.rpartition("-")
-    if dash and "-" in head and last.isascii() and last.isdigit() and len(last) < 18:
-        return int(last)
-    return -1
 
 
 class ClusterStore:
@@ -77,6 +71,7 @@ class ClusterStore:
         self._traits = np.zeros(0, dtype=np.uint8)
         self._arrived = np.zeros(0, dtype=np.int64)
         self._role = np.zeros(0, dtype=np.int32)
+        self._shown = ShownTable()
         self._arrivals = 0
         self._job_table: RowTable[JobKey] = RowTable()
         self.job_marks = JobMarks()
@@ -92,6 +87,7 @@ class ClusterStore:
         self._min_resources = np.zeros((self._n_resources, 0))
         self._has_min_resources = np.zeros(0, dtype=bool)
         self._job_queue = np.zeros(0, dtype=np.int32)
+        self._jobs_shown = ShownTable()
         self._with_sub_groups: set[int] = set()  # rows of the jobs that have policies for sub-groups
         self._with_topology: set[int] = set()  # rows of the jobs that, or some of whose sub-groups, have a topology
         self._queue_codes: dict[str, int] = {}  # every queue name that a PodGroup ever had
@@ -132,8 +128,10 @@ class ClusterStore:
             self.resources.row(name)
         self._grow()
         row = self._job_row(record.key)
-        self._job_records[row] = record
-        self.job_marks.changed(row)
+        before, self._job_records[row] = self._job_records[row], record
+        self._jobs_shown.put(row, shown_status(record))
+        if before is None or with_status_of(before, record) != record:
+            self.job_marks.changed(row)
         self._job_present[row] = True
         self._min_resources[:, row] = 0.0 if asked is None else self.resources.vector(asked)
         self._has_min_resources[row] = asked is not None
@@ -232,7 +230,11 @@ class ClusterStore:
             shape = replace(shape, selected_by=selected_by)
         if row is not None and (shape is known or shape == known):
             self._set_record(row, record)
-            self._move(row, TaskPlace(record, status, node))
+            place, present = TaskPlace(record, status, node), self._places[row]
+            if present is not None and present[1:] == place[1:] and alike_but_for_condition(present.record, record):
+                self._places[row], self._task_records[row] = place, record
+            else:
+                self._move(row, place)
             return
         shape_id = self.shapes.acquire(shape)  # before the old one is released: an equal shape keeps its id
         self._grow()
@@ -331,6 +333,7 @@ class ClusterStore:
         self._creation[row] = record.creation
         self._suffix[row] = name_suffix(record.name)
         self._traits[row] = record.traits
+        self._shown.put(row, shown_condition(record.condition))
         role, before = self._roles.acquire(record.role), int(self._role[row])
         self._role[row] = role
         if before >= 0:
@@ -365,8 +368,7 @@ class ClusterStore:
 
     def _enter(self, row: int, place: TaskPlace) -> None:
         node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
-        self._places[row] = place
-        self._task_records[row] = place.record
+        self._places[row], self._task_records[row] = place, place.record
         self._status[row] = place.status
         if place.record.nominated and place.status is TaskStatus.PENDING:
             self._nominated[row] = place.record.nominated
@@ -403,8 +405,7 @@ class ClusterStore:
             self._job_tasks[job_row].discard(place.record.uid)
             self.job_marks.changed(job_row)
             self._drop_job_if_unused(key, job_row)
-        self._places[row] = None
-        self._task_records[row] = None
+        self._places[row] = self._task_records[row] = None
         self._nominated.pop(row, None)
         self._status[row] = TaskStatus.UNKNOWN
         self._node[row] = self._job[row] = -1
@@ -469,6 +470,7 @@ class ClusterStore:
             arrived=self._arrived[:n].copy(),
             role=self._role[:n].copy(),
             role_names=self._roles.names(),
+            shown=self._shown.columns(n),
         )
 
     def _job_columns(self) -> JobColumns:
@@ -493,5 +495,6 @@ class ClusterStore:
                 with_topology=np.array(sorted(self._with_topology), dtype=np.intp),
                 versions=versions,
                 places=places,
+                shown=self._jobs_shown.columns(n),
             ),
         )

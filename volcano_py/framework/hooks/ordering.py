@@ -194,6 +194,7 @@ def task_view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
         arrived=tasks.arrived[rows],
         role=tasks.role[rows],
         role_names=tasks.role_names,
+        shown=tasks.shown.rows_view(rows),
     )
 
 

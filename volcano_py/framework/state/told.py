@@ -5,12 +5,15 @@ a cycle compares columns with those of the last cycle: the state of each job, it
 reason. Only a job that differs gets new texts. (`cache.write_lost` makes all jobs differ: what was decided about them
 may not have been written.)
 
+What we wrote comes back through the watch. A pod or PodGroup that now shows what we decided does not differ for it.
+
 A code stands for a reason without its numbers. When only numbers change ("0/5 nodes" becomes "0/6 nodes"), the texts of
 a job are made again once a minute. Otherwise one node more would rewrite the texts of a hundred thousand pods.
 """
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,7 @@ from volcano_py.framework.state.report import JobReport
 from volcano_py.model.arrays import Bools, Floats, Ints
 from volcano_py.model.objects import JobKey, QueueRecord
 from volcano_py.model.statuses import N_STATUSES
+from volcano_py.snapshot.shown import Shown
 
 _MOST_CODES = 100_000
 
@@ -37,6 +41,9 @@ class ReasonCodes:
     def full(self) -> bool:
         """Whether there are so many that the next cycle must start with none."""
         return len(self._codes) > _MOST_CODES
+
+
+NOTHING_SHOWN: Final = Shown(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,5 +67,9 @@ class Told:
     """The job of each row."""
     reports: dict[JobKey, JobReport] = field(default_factory=dict)
     """What the report of the cycle said of waiting jobs."""
+    pods: Shown = NOTHING_SHOWN
+    """What pods will show once what we decided is written, and how often that had changed before, (n_tasks,)."""
+    groups: Shown = NOTHING_SHOWN
+    """The same for PodGroups, (n_jobs,)."""
     codes: ReasonCodes = field(default_factory=ReasonCodes)
     queues: dict[str, QueueRecord] = field(default_factory=dict)
