@@ -68,6 +68,9 @@ class Allowed:
 _OLD_NAME: Final = "an old name of the plugin API, which works for one release"
 
 ALLOWED: Final = (
+    Allowed(
+        r"\b_?hopeless\b|\bhopeless_now\b", "jobs for which a turn cannot change anything: the other senses are gone"
+    ),
     Allowed(r"daemon\._intake\b", "an attribute at commit 6cdffff, which a simulation runs"),
     Allowed(r"volcano_py_lane_\w*", "names of metrics are part of the wire"),
     Allowed(r'[`"(.]lane[`")=]|\blane=~?"', "the label of those metrics"),
