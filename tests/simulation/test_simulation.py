@@ -4,6 +4,7 @@ import gc
 import weakref
 from dataclasses import replace
 
+import aiohttp.connector
 import msgspec
 import pytest
 
@@ -43,6 +44,20 @@ def test_a_seed_always_goes_the_same_way() -> None:
     first = simulate(plan)
     assert simulate(plan, told=True).digest == first.digest == elsewhere(SEED, "short")
     assert simulate(draw_plan(SEED + 1, SHORT)).digest != first.digest
+
+
+def test_idle_connections_do_not_age_by_the_real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine keeps the same connections as a fast one."""
+    asked: list[float] = []
+
+    def real_clock() -> float:
+        asked.append(0.0)
+        return 0.0
+
+    monkeypatch.setattr(aiohttp.connector, "monotonic", real_clock)
+    simulate(draw_plan(SEED, SHORT))
+    assert not asked
+    assert vars(aiohttp.connector)["monotonic"] is real_clock
 
 
 def test_nothing_is_left_behind(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

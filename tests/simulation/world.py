@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.simulation import faults, objects, programs
-from tests.simulation.clocks import MachineClock, SimulatedOrigin
+from tests.simulation.clocks import MachineClock, SimulatedOrigin, connections_age_by
 from tests.simulation.configurations import ConfSource
 from tests.simulation.draws import Draws, generator
 from tests.simulation.history import History, Line
@@ -381,7 +381,8 @@ def _play(plan: Plan, told: bool) -> Outcome:
     slow_cycles: dict[str, float] = {}
     loop = _loop(plan.seed, slow_cycles)
     try:
-        return _played(plan, loop, slow_cycles, told)
+        with connections_age_by(loop):
+            return _played(plan, loop, slow_cycles, told)
     finally:
         with _unheard():
             loop.abandon()
