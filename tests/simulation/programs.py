@@ -27,6 +27,10 @@ from volcano_py.admission.options import DEFAULT_NAMESPACE, Files, WebhookOption
 from volcano_py.admission.paths import WEBHOOKS as PATHS
 from volcano_py.admission.rules import RULES
 from volcano_py.admission.server import ServerOptions
+from volcano_py.apiserver import metadata
+from volcano_py.apiserver.objects import object_key
+from volcano_py.apiserver.registry import Registry
+from volcano_py.apiserver.resources import Resource
 from volcano_py.cache import feeding
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.watched_kinds import WATCHED_KINDS
@@ -64,6 +68,10 @@ def _definitions() -> tuple[dict[str, Any], ...]:
     return tuple(definitions())
 
 
+_established: Final[dict[str, dict[str, Any]]] = {}
+"""The definitions as a server of this process has established them; their schemas never change."""
+
+
 def serve_definitions(servers: Servers) -> None:
     """Create those CustomResourceDefinitions that do not exist.
 
@@ -71,15 +79,29 @@ def serve_definitions(servers: Servers) -> None:
     """
     registry = servers.registry
     for definition in _definitions():
-        if servers.get(DEFINITIONS, definition["metadata"]["name"]) is not None:
-            continue
-        resource = registry.resources.of_kind(definition["apiVersion"], definition["kind"])
+        name = definition["metadata"]["name"]
+        if servers.get(DEFINITIONS, name) is None:
+            resource = registry.resources.of_kind(definition["apiVersion"], definition["kind"])
+            registry.collection(resource).put(object_key(None, name), _definition(registry, resource, definition))
+
+
+def _definition(registry: Registry, resource: Resource, definition: dict[str, Any]) -> dict[str, Any]:
+    """Return a definition that is not in a store yet: an established one again, with a uid and times of its own."""
+    known = _established.get(definition["metadata"]["name"])
+    if known is None:
         spec = definition["spec"]
         own = {**spec, "names": dict(spec["names"]), "versions": [dict(version) for version in spec["versions"]]}
-        draft = registry.draft_create(
-            resource, None, {**definition, "metadata": dict(definition["metadata"]), "spec": own}
-        )
-        registry.collection(resource).put(draft.key, draft.obj)
+        draft = {**definition, "metadata": dict(definition["metadata"]), "spec": own}
+        known = _established[definition["metadata"]["name"]] = registry.draft_create(resource, None, draft).obj
+        return _again(known, known["metadata"])
+    return _again(known, metadata.for_create(known["metadata"], resource.strategy.has_generation))
+
+
+def _again(known: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
+    at = meta["creationTimestamp"]
+    status = known["status"]
+    conditions = [{**condition, "lastTransitionTime": at} for condition in status["conditions"]]
+    return {**known, "metadata": dict(meta), "status": {**status, "conditions": conditions}}
 
 
 @lru_cache(maxsize=1)

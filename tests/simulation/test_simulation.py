@@ -72,12 +72,14 @@ def test_nothing_is_left_behind(capfd: pytest.CaptureFixture[str], monkeypatch: 
     monkeypatch.setattr(world.World, "__init__", remembered)
     definitions = msgspec.json.encode(programs._definitions())
     simulate(draw_plan(SEED, SHORT))
+    established = msgspec.json.encode(programs._established)
     gc.collect()
     before = len(gc.get_objects())
     simulate(draw_plan(SEED, SHORT))
     assert [one() for one in worlds] == [None, None]
     assert len(gc.get_objects()) - before < MOST_LEFT
     assert msgspec.json.encode(programs._definitions()) == definitions
+    assert msgspec.json.encode(programs._established) == established
     assert capfd.readouterr() == ("", "")
 
 

@@ -41,10 +41,12 @@ class NothingIsForgotten(Invariant):
 
     def _look(self, machine: "Machine") -> None:
         for name, reflector in _reflectors(machine.running):
-            resource = reflector._resource.label
-            if resource not in _RESOURCES or self._events.get((reflector, name)) == reflector.delivery.events:
+            if self._events.get((reflector, name)) == reflector.delivery.events:
                 continue
             self._events[reflector, name] = reflector.delivery.events
+            resource = reflector._resource.label
+            if resource not in _RESOURCES:
+                continue
             known = {key: uid for key, (uid, _) in reflector.delivery.known.items()}
             before = self._known.get((reflector, name), {})
             self._known[reflector, name] = known
