@@ -41,12 +41,17 @@ class Daemon:
 
 
 @contextlib.asynccontextmanager
-async def daemon(kubeconfig: Path, *, elect: bool = False) -> AsyncIterator[Daemon]:
-    """Run vc-scheduler with the built-in configuration until the block ends; it is ready when the block begins."""
+async def daemon(
+    kubeconfig: Path, *, elect: bool = False, conf: str = BUILT_IN_CONF, lag_file: Path | None = None
+) -> AsyncIterator[Daemon]:
+    """Run vc-scheduler until the block ends; it is ready when the block begins.
+
+    With a file, it writes there how late its event loop was (:mod:`benchmarks.lagging`).
+    """
     with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
         path = Path(folder) / "conf.yaml"
-        path.write_text(BUILT_IN_CONF)
-        command = (str(VC_SCHEDULER), f"--scheduler-conf={path}")
+        path.write_text(conf)
+        command = (*_program(VC_SCHEDULER, lag_file), f"--scheduler-conf={path}")
         async with _running(command, kubeconfig, Path(folder), elect=elect) as started:
             yield started
 
@@ -55,11 +60,15 @@ async def daemon(kubeconfig: Path, *, elect: bool = False) -> AsyncIterator[Daem
 async def controllers(kubeconfig: Path, lag_file: Path | None = None) -> AsyncIterator[Daemon]:
     """Run vc-controller-manager until the block ends; with a file, it writes there how late its event loop was."""
     with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
-        command = (str(VC_CONTROLLERS),)
-        if lag_file is not None:
-            command = (sys.executable, "-m", "benchmarks.lagging", str(lag_file))
+        command = _program(VC_CONTROLLERS, lag_file)
         async with _running((*command, "--enable-metrics", "--enable-healthz"), kubeconfig, Path(folder)) as started:
             yield started
+
+
+def _program(program: Path, lag_file: Path | None) -> tuple[str, ...]:
+    if lag_file is None:
+        return (str(program),)
+    return (sys.executable, "-m", "benchmarks.lagging", str(lag_file), program.name)
 
 
 @contextlib.asynccontextmanager

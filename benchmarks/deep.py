@@ -36,13 +36,16 @@ def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
     return [_case(workload, case) for case in workload["cases"]]
 
 
-def _policy(case: dict[str, Any]) -> Policy:
+def configuration(case: dict[str, Any]) -> str:
     """Return a configuration of the project, with other actions and plugins if the case says so."""
-    file = Path(__file__).parents[1] / "conf" / f"{case['conf']}.yaml"
-    text = file.read_text()
+    text = (Path(__file__).parents[1] / "conf" / f"{case['conf']}.yaml").read_text()
     if case.get("evicts"):
         text = text.replace('"enqueue, allocate, backfill"', '"enqueue, allocate, backfill, preempt, reclaim"')
-    return resolve(parse_conf(text.replace("proportion", case.get("shares", "proportion")), str(file)))
+    return text.replace("proportion", case.get("shares", "proportion"))
+
+
+def _policy(case: dict[str, Any]) -> Policy:
+    return resolve(parse_conf(configuration(case), case["conf"]))
 
 
 def _case(workload: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:

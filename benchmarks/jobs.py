@@ -6,14 +6,13 @@ the order A-B-B-A.
 """
 
 import asyncio
-import json
 import statistics
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cluster
+from benchmarks import cluster, lagging
 from benchmarks.daemon import controllers, daemon
 from benchmarks.servers import Server, cpu_seconds, peak_memory_mib, server
 from benchmarks.watching import BindWatch
@@ -99,7 +98,7 @@ async def _large(client: ApiClient, running: Server, case: dict[str, Any]) -> di
                 seconds = time.monotonic() - started
                 cpu = cpu_seconds(manager.pid) - before
                 peak = peak_memory_mib(manager.pid)
-            late = json.loads(lag.read_text())
+            late = lagging.marks([sample.late_s for sample in lagging.read(lag)])
     return {
         "kind": "large",
         "case": f"one job of {case['pods']}, until Running",

@@ -1,46 +1,88 @@
-"""Runs vc-controller-manager and measures how late its event loop is.
+"""Runs one of the programs and measures how late its event loop is.
 
-python -m benchmarks.lagging FILE FLAGS...    FILE gets the p50, p99, p99.9 and the greatest lag in ms, as JSON
+python -m benchmarks.lagging FILE PROGRAM FLAGS...    PROGRAM: vc-scheduler or vc-controller-manager
+
+FILE gets one sample per sleep of 2 ms, as JSON: the monotonic time when it ended, by how much it was too long, and how
+much of that is explained by CPU time of the process (its other threads included). The rest is the work of other
+processes, which take the core away on a busy machine.
 """
 
 import asyncio
-import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from volcano_py.cli.vc_controller_manager import main as run
+import msgspec
+
+from volcano_py.cli import vc_controller_manager, vc_scheduler
 from volcano_py.controllers.manager import ControllerManager
+from volcano_py.daemon.daemon import SchedulerDaemon
 from volcano_py.runtime.supervisor import Supervisor
 
 _EVERY_S = 0.002
+_MARKS = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+
+
+class Sample(NamedTuple):
+    """One sleep."""
+
+    at: float
+    late_s: float
+    own_s: float
+
+
+def read(file: Path, since: float = 0.0, until: float = float("inf")) -> list[Sample]:
+    """Return the samples of a program that has ended, of a span of monotonic time."""
+    samples = msgspec.json.decode(file.read_bytes(), type=list[Sample])
+    return [sample for sample in samples if since <= sample.at < until]
+
+
+def marks(lags_s: list[float]) -> dict[str, float]:
+    """Return percentiles of lags, and the greatest, in ms."""
+    ordered = sorted(lags_s) or [0.0]
+    return {
+        name: round(ordered[min(int(len(ordered) * part), len(ordered) - 1)] * 1000, 2) for name, part in _MARKS.items()
+    }
+
+
+async def _sample(samples: list[Sample]) -> None:
+    while True:
+        started, cpu = time.monotonic(), time.process_time()
+        await asyncio.sleep(_EVERY_S)
+        now = time.monotonic()
+        late = now - started - _EVERY_S
+        samples.append(Sample(now, late, max(0.0, min(late, time.process_time() - cpu))))
+
+
+def _program(name: str, samples: list[Sample]) -> Callable[[list[str]], int]:
+    """Return the main function of a program whose services include the sampling; the program stays as it is."""
+    if name == "vc-scheduler":
+        start_scheduler = SchedulerDaemon.start
+
+        def scheduler_started(daemon: SchedulerDaemon, services: Supervisor) -> None:
+            start_scheduler(daemon, services)
+            services.start("lag", _sample(samples))
+
+        SchedulerDaemon.start = scheduler_started  # type: ignore[method-assign]
+        return vc_scheduler.main
+    start_controllers = ControllerManager.start
+
+    def controllers_started(manager: ControllerManager, services: Supervisor) -> None:
+        start_controllers(manager, services)
+        services.start("lag", _sample(samples))
+
+    ControllerManager.start = controllers_started  # type: ignore[method-assign]
+    return vc_controller_manager.main
 
 
 def main() -> int:
-    """Run the program with a task that notes by how much its sleeps are too long."""
-    target, flags = Path(sys.argv[1]), sys.argv[2:]
-    late: list[float] = []
-
-    async def sample() -> None:
-        while True:
-            started = time.perf_counter()
-            await asyncio.sleep(_EVERY_S)
-            late.append(time.perf_counter() - started - _EVERY_S)
-
-    start = ControllerManager.start
-
-    def started(manager: ControllerManager, services: Supervisor) -> None:
-        start(manager, services)
-        services.start("lag", sample())
-
-    ControllerManager.start = started  # type: ignore[method-assign]  # the program under test stays as it is
-    code = run(flags)
-    ordered = sorted(late) or [0.0]
-    marks = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-    found = {
-        name: round(ordered[min(int(len(ordered) * part), len(ordered) - 1)] * 1000, 2) for name, part in marks.items()
-    }
-    target.write_text(json.dumps({**found, "samples": len(late)}))
+    """Run the program that the command line names."""
+    target, name, flags = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    samples: list[Sample] = []
+    code = _program(name, samples)(flags)
+    target.write_bytes(msgspec.json.encode(samples))
     return code
 
 

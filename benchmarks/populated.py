@@ -1,6 +1,9 @@
-"""An embedded API server that is full from the start: nodes, gangs that run on them, and one gang that waits.
+"""An embedded API server that is full from the start: nodes, and gangs that run on them.
 
-python -m benchmarks.populated NODES PODS SHAPES    prints "serving on URL" when it serves
+python -m benchmarks.populated NODES PODS SHAPES                  with room for more
+python -m benchmarks.populated NODES PODS SHAPES JOBS K QUEUES    without room; JOBS gangs of K pods wait in QUEUES
+
+It prints "serving on URL" when it serves.
 """
 
 import asyncio
@@ -18,6 +21,10 @@ from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
 GANG = 100
 _SETTLES_S = 300.0
 NAMESPACE = "running"
+WAITING = "waiting"
+PER_NODE = 16
+"""Pods that fill a node, if gangs wait."""
+_NODE_CPU = 64
 API_VERSION = f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}"
 
 
@@ -29,13 +36,49 @@ def fill(server: ApiServer, nodes: int, pods: int, shapes: int) -> None:
     for number in range(nodes):
         server.create(_node(node_name(number)))
     for gang in range(-(-pods // GANG)):
-        server.create(_group(f"gang-{gang}"))
+        server.create(_group(f"gang-{gang}", NAMESPACE, keys.DEFAULT_QUEUE, GANG, "Running"))
     for number in range(pods):
         server.create(_pod(number, node_name(number % nodes), number % shapes))
 
 
+def fill_queues(server: ApiServer, nodes: int, pods: int, shapes: int, jobs: int, k: int, queues: int) -> None:
+    """Create nodes that gangs of k fill, and gangs of k that wait in turn in all queues."""
+    for definition in definitions():
+        server.create(definition)
+    for namespace in (NAMESPACE, WAITING):
+        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    for number in range(nodes):
+        server.create(_node(node_name(number)))
+    names = [f"q{number}" for number in range(queues)] if queues > 1 else [keys.DEFAULT_QUEUE]
+    for name in names:
+        server.create(_queue(name))
+    for gang in range(pods // k):
+        server.create(_group(f"gang-{gang}", NAMESPACE, names[gang % queues], k, "Running"))
+        for i in range(k):
+            place = node_name((gang * k + i) // PER_NODE)
+            server.create(_with_request(_pod(gang * k + i, place, 0, k), NAMESPACE, 0))
+    for gang in range(jobs):
+        server.create(_group(f"gang-{gang}", WAITING, names[gang % queues], k, "Inqueue"))
+        for i in range(k):
+            server.create(_with_request(_pod(gang * k + i, "", 0, k), WAITING, gang % shapes))
+
+
+def _queue(name: str) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": "Queue", "metadata": {"name": name}, "spec": {"weight": 1}}
+
+
+def _with_request(pod: dict[str, Any], namespace: str, shape: int) -> dict[str, Any]:
+    pod["metadata"]["namespace"] = namespace
+    del pod["metadata"]["ownerReferences"]  # to an owner that is missing: the garbage collector would delete the pod
+    requests = {"cpu": f"{_NODE_CPU * 1000 // PER_NODE - 5 * shape}m", "memory": "1Gi"}
+    pod["spec"]["containers"][0]["resources"] = {"requests": requests, "limits": {"memory": "2Gi"}}
+    if not pod["spec"].get("nodeName"):
+        pod["status"] = {"phase": "Pending"}
+    return pod
+
+
 def _node(name: str) -> dict[str, Any]:
-    has = {"cpu": "64", "memory": "512Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+    has = {"cpu": str(_NODE_CPU), "memory": "512Gi", "pods": "110", "ephemeral-storage": "100Gi"}
     conditions = [
         _condition(kind, "True" if kind == "Ready" else "False")
         for kind in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
@@ -60,25 +103,25 @@ def _condition(kind: str, status: str) -> dict[str, str]:
     return {"type": kind, "status": status, "reason": f"Kubelet{kind}", "message": "", "lastTransitionTime": since}
 
 
-def _group(name: str) -> dict[str, Any]:
+def _group(name: str, namespace: str, queue: str, k: int, phase: str) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"minMember": GANG, "queue": keys.DEFAULT_QUEUE},
-        "status": {"phase": "Running", "running": GANG},
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"minMember": k, "queue": queue},
+        "status": {"phase": phase, "running": k if phase == "Running" else 0},
     }
 
 
-def _pod(number: int, node: str, shape: int) -> dict[str, Any]:
-    gang, name = f"gang-{number // GANG}", f"gang-{number // GANG}-worker-{number % GANG}"
+def _pod(number: int, node: str, shape: int, k: int = GANG) -> dict[str, Any]:
+    gang, name = f"gang-{number // k}", f"gang-{number // k}-worker-{number % k}"
     body = pod_body(name, gang, node)
     body["apiVersion"], body["kind"] = "v1", "Pod"
     body["metadata"] |= {
         "namespace": NAMESPACE,
         "labels": {"app": gang, "volcano.sh/task-spec": "worker", "volcano.sh/job-name": gang},
         "ownerReferences": [
-            {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": gang, "uid": f"{number // GANG:036d}"}
+            {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": gang, "uid": f"{number // k:036d}"}
             | {"controller": True, "blockOwnerDeletion": True}
         ],
     }
@@ -92,7 +135,7 @@ def _pod(number: int, node: str, shape: int) -> dict[str, Any]:
     requests = {"cpu": f"{100 + shape % 1000}m", "memory": f"{1024 + shape // 1000}Mi"}
     container["resources"] = {"requests": requests, "limits": {"memory": "2Gi"}}
     container |= {
-        "command": ["python", "/workspace/train.py", "--data=/data", "--epochs=90", f"--rank={number % GANG}"],
+        "command": ["python", "/workspace/train.py", "--data=/data", "--epochs=90", f"--rank={number % k}"],
         "env": [{"name": f"SETTING_{i}", "value": f"value-{i}"} for i in range(8)],
         "volumeMounts": [{"name": "token", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}],
         "imagePullPolicy": "IfNotPresent",
@@ -121,11 +164,14 @@ def _pod(number: int, node: str, shape: int) -> dict[str, Any]:
     return body
 
 
-async def _serve(nodes: int, pods: int, shapes: int) -> None:
+async def _serve(nodes: int, pods: int, shapes: int, *waiting: int) -> None:
     shutdown = Shutdown()
     with shutdown_on_signals(shutdown):
         async with ApiServer(ApiServerOptions()) as server:
-            fill(server, nodes, pods, shapes)
+            if waiting:
+                fill_queues(server, nodes, pods, shapes, *waiting)
+            else:
+                fill(server, nodes, pods, shapes)
             async with asyncio.timeout(_SETTLES_S):
                 # The server processes each new object once in the background; that is not part of the measurement.
                 while not server.settled:  # noqa: ASYNC110 - it has no event to wait for
@@ -137,7 +183,7 @@ async def _serve(nodes: int, pods: int, shapes: int) -> None:
 def main() -> int:
     """Serve until a signal ends the process."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_serve(*(int(argument) for argument in sys.argv[1:4])))
+        runner.run(_serve(*(int(argument) for argument in sys.argv[1:])))
     return 0
 
 

@@ -37,9 +37,12 @@ def server(kind: str) -> Iterator[Server]:
         yield running
 
 
-def populated(nodes: int, pods: int, shapes: int) -> contextlib.AbstractContextManager[Server]:
-    """Start an embedded API server that is full from the start (:mod:`benchmarks.populated`)."""
-    return _child("populated", ["benchmarks.populated", str(nodes), str(pods), str(shapes)])
+def populated(nodes: int, pods: int, shapes: int, *waiting: int) -> contextlib.AbstractContextManager[Server]:
+    """Start an embedded API server that is full from the start (:mod:`benchmarks.populated`).
+
+    ``waiting`` are the numbers of jobs that wait, of pods of each, and of queues.
+    """
+    return _child("populated", ["benchmarks.populated", *map(str, (nodes, pods, shapes, *waiting))])
 
 
 def _embedded(*flags: str) -> contextlib.AbstractContextManager[Server]:
