@@ -1,10 +1,14 @@
 """Metrics of scheduling cycles: durations, results and waiting jobs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from volcano_py.metrics.buckets import exponential
+from volcano_py.metrics.series import SeriesGauge
+
+_STEP: Final = 2000  # jobs: about 1 ms
 
 
 class CycleMetrics:
@@ -103,29 +107,31 @@ class WaitingMetrics:
     """Jobs below their minimum; a job that stops waiting loses its series."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._tasks = Gauge(
-            "volcano_unschedule_task_count", "Tasks that a job lacks for its minimum.", ["job_id"], registry=registry
+        self._tasks = SeriesGauge(
+            "volcano_unschedule_task_count", "Tasks that a job lacks for its minimum.", ["job_id"], registry
         )
         self._jobs = Gauge("volcano_unschedule_job_count", "Jobs below their minimum.", registry=registry)
         # Shown as a counter, see metrics/exposition.py.
-        self._retries = Gauge(
-            "volcano_job_retry_counts", "Cycles that left a job below its minimum.", ["job_id"], registry=registry
+        self._retries = SeriesGauge(
+            "volcano_job_retry_counts", "Cycles that left a job below its minimum.", ["job_id"], registry
         )
-        self._lacking: dict[str, int] = {}
-        self._retry_children: dict[str, Gauge] = {}
+        self._lacking: Collection[str] = ()
 
     def update(self, lacking: Mapping[str, int], jobs: int) -> None:
         """Show the lacking tasks by job name (Volcano's label has no namespace) and the number of jobs."""
+        for _ in self.updating(lacking, jobs):
+            pass
+
+    def updating(self, lacking: Mapping[str, int], jobs: int) -> Iterator[None]:
+        """Do the same in steps; between two of them the event loop may run other tasks."""
         self._jobs.set(jobs)
-        for name in self._lacking.keys() - lacking.keys():
-            self._tasks.remove(name)
-            self._retries.remove(name)
-            del self._retry_children[name]
-        for name, count in lacking.items():
-            if self._lacking.get(name) != count:
-                self._tasks.labels(name).set(count)
-            retries = self._retry_children.get(name)
-            if retries is None:
-                retries = self._retry_children[name] = self._retries.labels(name)
-            retries.inc()
-        self._lacking = dict(lacking)
+        for name in self._lacking:
+            if name not in lacking:
+                self._tasks.remove((name,))
+                self._retries.remove((name,))
+        self._lacking = lacking.keys()
+        for number, (name, count) in enumerate(lacking.items()):
+            if number % _STEP == 0:
+                yield
+            self._tasks.set((name,), count)
+            self._retries.add((name,))

@@ -5,6 +5,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from volcano_py.metrics.series import SeriesGauge
+
 _QUANTITIES: Final = ("allocated", "request", "deserved", "inqueue", "capacity", "real_capacity")
 
 
@@ -15,8 +17,8 @@ class QueueMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def gauge(name: str, text: str, *more: str) -> Gauge:
-            return Gauge(f"volcano_queue_{name}", text, ["queue_name", *more], registry=registry)
+        def gauge(name: str, text: str, *more: str) -> SeriesGauge:
+            return SeriesGauge(f"volcano_queue_{name}", text, ["queue_name", *more], registry)
 
         self._cpu = {what: gauge(f"{what}_milli_cpu", f"CPU {what}, thousandths of a core.") for what in _QUANTITIES}
         self._memory = {what: gauge(f"{what}_memory_bytes", f"Memory {what}.") for what in _QUANTITIES}
@@ -38,31 +40,31 @@ class QueueMetrics:
         self, queue: str, share: float, weight: int | None, overused: bool, amounts: Mapping[str, Mapping[str, float]]
     ) -> None:
         """Show a queue; ``amounts`` maps each quantity of the configuration to amounts by resource."""
-        self._share.labels(queue).set(share)
+        self._share.set((queue,), share)
         if weight is not None:
-            self._weight.labels(queue).set(weight)
+            self._weight.set((queue,), weight)
         elif queue in self._shown:  # until now, another plugin may have reported it
-            self._weight.remove(queue)
-        self._overused.labels(queue).set(overused)
+            self._weight.remove((queue,))
+        self._overused.set((queue,), overused)
         scalars: set[tuple[str, str]] = set()
         for what, by_resource in amounts.items():
-            self._cpu[what].labels(queue).set(by_resource.get("cpu", 0.0))
-            self._memory[what].labels(queue).set(by_resource.get("memory", 0.0))
+            self._cpu[what].set((queue,), by_resource.get("cpu", 0.0))
+            self._memory[what].set((queue,), by_resource.get("memory", 0.0))
             for resource, amount in by_resource.items():
                 if resource not in ("cpu", "memory"):
-                    self._scalar[what].labels(queue, resource).set(amount)
+                    self._scalar[what].set((queue, resource), amount)
                     scalars.add((what, resource))
         before = self._shown.get(queue, frozenset())
         for what in _QUANTITIES if queue in self._shown else ():
             if what not in amounts:
-                self._cpu[what].remove(queue)
-                self._memory[what].remove(queue)
+                self._cpu[what].remove((queue,))
+                self._memory[what].remove((queue,))
         for what, resource in before - scalars:
             if what in amounts:
-                self._scalar[what].labels(queue, resource).set(0)
+                self._scalar[what].set((queue, resource), 0)
                 scalars.add((what, resource))
             else:
-                self._scalar[what].remove(queue, resource)
+                self._scalar[what].remove((queue, resource))
         self._shown[queue] = frozenset(scalars)
 
     def problems(self, count: int) -> None:
@@ -73,6 +75,6 @@ class QueueMetrics:
         """Drop the series of every other queue."""
         for queue in self._shown.keys() - queues:
             for gauge in self._plain:
-                gauge.remove(queue)
+                gauge.remove((queue,))
             for what, resource in self._shown.pop(queue):
-                self._scalar[what].remove(queue, resource)
+                self._scalar[what].remove((queue, resource))
