@@ -34,6 +34,7 @@ from volcano_py.runtime.clock import Clock, RealClock
 log = structlog.get_logger()
 
 _MAX_BATCH = 256  # events decoded before the event loop may run other tasks: about 3 ms
+_MAX_LISTED = 100  # the same for objects of a list, all of which are new to the handler
 _LIVELY_S = 5.0  # a watch that stayed open this long worked, even without events
 _LIST_RESTARTS = 2  # paged lists that may expire half-way before the list is requested in one piece
 _MAX_SILENCES = 2  # watches in a row without even a bookmark: this server may be older than our version
@@ -257,14 +258,14 @@ class Reflector(Generic[T]):
             if not page.resource_version:
                 raise errors.UnexpectedAnswer("list", self._path, "the list has no resourceVersion to watch from")
             if not page.continue_token:
-                self._take_page(page, received_at)
+                await self._take_page(page, received_at)
                 return page.resource_version
             query["continue"] = page.continue_token
             # The server prepares the next page while this one is processed.
             following = asyncio.create_task(self._read_page(query), name=f"next page of {self._resource.label}")
             try:
                 await asyncio.sleep(0)  # lets the request go out
-                self._take_page(page, received_at)
+                await self._take_page(page, received_at)
                 body = await following
             finally:
                 following.cancel()
@@ -275,9 +276,13 @@ class Reflector(Generic[T]):
             self._resource, query, namespace=self._namespace, timeout_s=self._options.list_timeout_s
         )
 
-    def _take_page(self, page: Page[T], received_at: float) -> None:
-        for item in page.items:
-            self._delivery.put(item, received_at)
+    async def _take_page(self, page: Page[T], received_at: float) -> None:
+        """Deliver a page in batches between which the event loop may run other tasks."""
+        for start in range(0, len(page.items), _MAX_LISTED):
+            for item in page.items[start : start + _MAX_LISTED]:
+                self._delivery.put(item, received_at)
+            self._delivery.flush()
+            await asyncio.sleep(0)
         for bad in page.undecodable:
             self._delivery.refuse(bad, received_at)
         self._delivery.flush()

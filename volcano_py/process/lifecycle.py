@@ -18,7 +18,7 @@ from typing import Final, Protocol
 import structlog
 
 from volcano_py.kube.informer import Informers, SyncTimeout
-from volcano_py.process import garbage
+from volcano_py.process import garbage, threads
 from volcano_py.process.context import ProcessContext
 from volcano_py.process.operator_pages import OperatorPages
 from volcano_py.runtime.signals import Shutdown
@@ -78,6 +78,7 @@ class Lifecycle:
         context = self._context
         if self._freeze_garbage:
             garbage.collect_rarely()
+            threads.give_way_soon()
         async with AsyncExitStack() as stack:
             for server in pages.servers(context.registry):
                 await stack.enter_async_context(server)
