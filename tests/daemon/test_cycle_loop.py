@@ -133,6 +133,36 @@ async def test_while_many_binds_are_queued_the_debounce_is_longer(stage, binds, 
     assert stage.loop.cycles == before + 1
 
 
+@pytest.mark.parametrize(("lasts_s", "gathers_s"), [(0.4, 0.2), (30.0, PERIOD_S)])
+async def test_after_a_cycle_that_lasted_changes_are_gathered_longer(stage, lasts_s, gathers_s):
+    """Otherwise changes that keep coming start it again and again, and it uses a processor without end."""
+    await stage.begin_cycle()
+    stage.clock.advance(lasts_s)
+    stage.hold.set()
+    stage.change(Change.POD_PENDING)
+    await stage.rest()
+    before = stage.loop.cycles
+
+    await stage.pass_time(gathers_s - 0.03)
+    assert stage.loop.cycles == before
+
+    await stage.pass_time(0.06)
+    assert stage.loop.cycles == before + 1
+
+
+async def test_what_could_not_be_handed_over_is_decided_again(stage):
+    lost: list[Change] = []
+    stage.cache.on_change(lost.extend)
+    stage.loop._hand_over.put = lambda loop, batch, take: batch  # type: ignore[method-assign]
+    stage.emits = [(BIND,)]
+
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.03)
+
+    assert lost == [Change.WRITE_LOST]
+    assert stage.backpressure.count == 0
+
+
 async def test_without_changes_no_cycle_runs(stage):
     await stage.pass_time(3)
 

@@ -23,6 +23,7 @@ from volcano_py.cache.state import SnapshotToken
 from volcano_py.daemon.alarm import wait_for
 from volcano_py.daemon.cycle_runner import CycleRunner
 from volcano_py.daemon.debug import LastCycle
+from volcano_py.daemon.hand_over import HandOver
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.framework.state.report import CycleReport
@@ -38,6 +39,11 @@ _FAILED_CAP_S: Final = 30.0
 _CROWDED: Final = 128  # binds under way: twice as many as are sent at once
 _CROWDED_PAUSE_S: Final = 0.1
 """While more binds are under way, new decisions would wait behind them, and cycles would slow down the sending."""
+_GATHERED: Final = 0.5
+"""For which part of the duration of a cycle changes are gathered after it, at most for a period.
+
+A cycle that lasts would otherwise begin anew with every change, and use the processor without end.
+"""
 _PERIODS_AT_REST: Final = 10
 _AT_REST_S: Final = 10.0
 """When a cycle runs again at the latest that would decide nothing again: only a fault of ours needs it."""
@@ -68,17 +74,20 @@ class CycleLoop:
         self._runner = runner
         self._deliver = deliver
         self._backpressure = backpressure
+        self._hand_over = HandOver()
         self._reporter = reporter
         self._clock = clock
         self._period_s = period_s
         self._debounce_s = debounce_s
         self._failures = Backoff(rng, first_s=_FAILED_FIRST_S, cap_s=_FAILED_CAP_S)
-        self._not_before = float("-inf")
+        self._not_before = float("-inf")  # after a failure
+        self._gathers_until = float("-inf")  # after a cycle that lasted
         self._why = ""  # why a cycle is needed now, "" if none is
         self._due: tuple[float, str] | None = None  # when the next cycle must begin at the latest, and why
         self._changed = asyncio.Event()
         self._running_since: float | None = None
         self._stopped = False
+        self._lost = False  # whether decisions of the cycle that runs were dropped
         self._broken: Exception | None = None  # the error of a delivery that failed
         self.cycles = 0
         """How many cycles have ended."""
@@ -123,6 +132,7 @@ class CycleLoop:
     def stop(self) -> None:
         """Start no further cycle, and ignore further decisions of the running one."""
         self._stopped = True
+        self._hand_over.close()
         self._backpressure.close()
         self._changed.set()
 
@@ -170,8 +180,12 @@ class CycleLoop:
         return why
 
     def _pause_s(self) -> float:
-        """Return how long changes are gathered, in seconds: longer while more binds are under way than can be sent."""
-        return max(self._debounce_s, _CROWDED_PAUSE_S) if self._backpressure.count > _CROWDED else self._debounce_s
+        """Return how long changes are gathered, in seconds.
+
+        It is longer while more binds are under way than can be sent, and after a cycle that lasted.
+        """
+        crowded_s = _CROWDED_PAUSE_S if self._backpressure.count > _CROWDED else 0.0
+        return max(self._debounce_s, crowded_s, self._gathers_until - self._clock.monotonic())
 
     def _pause_for(self, report: CycleReport) -> float:
         """Return after how many seconds something that waits is looked at again if nothing changes."""
@@ -192,7 +206,13 @@ class CycleLoop:
             self.wake_within_period()
         else:
             self._failures.reset()
-            self._reporter.ended(report, Timing(why, taken - started, self._clock.monotonic() - started))
+            lasted_s = self._clock.monotonic() - started
+            self._gathers_until = started + lasted_s + min(lasted_s * _GATHERED, self._period_s)
+            for _ in self._reporter.reporting(report, Timing(why, taken - started, lasted_s)):
+                await asyncio.sleep(0)
+            if self._lost:
+                self._lost = False
+                self._cache.write_lost()
             if report.pending_tasks or report.jobs_refused:
                 self._wake_within(self._pause_for(report), "period")
             if report.tells_in is not None:
@@ -202,16 +222,22 @@ class CycleLoop:
             self.cycles += 1
 
     def _emit(self, loop: asyncio.AbstractEventLoop, token: SnapshotToken, batch: tuple[Decision, ...]) -> None:
-        """Hand a batch to the event loop; the cycle's thread waits here while too many binds are under way."""
-        binds = sum(isinstance(decision, Bind) for decision in batch)
+        """Hand a batch to the event loop; the cycle's thread waits here while the loop or the binds are behind."""
+        binds = _binds(batch)
         if binds and not self._backpressure.enter(binds):
             log.warning("decisions dropped: too many binds are on their way, or the process ends", binds=binds)
             return
-        loop.call_soon_threadsafe(self._take, batch, token, binds)
+        dropped = self._hand_over.put(loop, batch, partial(self._take, token))
+        if dropped:
+            self._lost = True
+            if left := _binds(dropped):
+                self._backpressure.leave(left)
+            if not self._stopped:
+                log.warning("decisions dropped: the event loop takes none", decisions=len(dropped))
 
-    def _take(self, batch: tuple[Decision, ...], token: SnapshotToken, binds: int) -> None:
+    def _take(self, token: SnapshotToken, batch: tuple[Decision, ...]) -> None:
         if self._stopped:
-            if binds:
+            if binds := _binds(batch):
                 self._backpressure.leave(binds)
             return
         try:
@@ -220,3 +246,7 @@ class CycleLoop:
         except Exception as error:  # noqa: BLE001 - raised by `run`: out of here it would only be logged by the loop
             self._broken = error
             self._changed.set()
+
+
+def _binds(batch: tuple[Decision, ...]) -> int:
+    return sum(isinstance(decision, Bind) for decision in batch)

@@ -1,6 +1,6 @@
 """Turns the report of a cycle into metrics and log lines."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import structlog
@@ -19,6 +19,8 @@ _STAGES_OF_OURS: Final = frozenset({"open", "close"})  # every other duration of
 _HOOKS: Final = {"on_session_open": "OnSessionOpen", "on_session_close": "OnSessionClose"}
 """Hooks that Volcano measures, by its names for them."""
 _REPAIR: Final = "correct the plugin, or leave it out of the configuration: what it must allow waits until then"
+_STEP: Final = 2000  # jobs
+_QUEUES_IN_STEP: Final = 200
 _SWEEP_S: Final = 10.0  # how often series of jobs that are gone are removed
 
 
@@ -69,19 +71,30 @@ class CycleReporter:
 
     def ended(self, report: CycleReport, timing: Timing) -> None:
         """Turn a report into metrics, and into one line if the cycle did something."""
+        for _ in self.reporting(report, timing):
+            pass
+
+    def reporting(self, report: CycleReport, timing: Timing) -> Iterator[None]:
+        """Do the same in steps of a few milliseconds; between two of them the event loop may run other tasks."""
         self.last = LastCycle(self._clock.now(), report)
         self._measure(report, timing)
         lacking: dict[str, int] = {}
         jobs = 0
-        for key, job in report.jobs.items():
+        for number, (key, job) in enumerate(report.jobs.items()):
+            if number % _STEP == 0:
+                yield
             if job.ready < job.min_available:
                 jobs += 1
                 lacking[key.name] = lacking.get(key.name, 0) + job.min_available - job.ready
-        self._metrics.waiting.update(lacking, jobs)
-        self._show_queues(report)
+        yield from self._metrics.waiting.updating(lacking, jobs)
+        yield from self._show_queues(report)
         self._report_problems(report)
+        yield
         self._queues_hold(report.queues_hold)
-        self._show_jobs(report)
+        yield from self._metrics.jobs.showing(report.job_shares)
+        if self._clock.monotonic() - self._swept_at >= _SWEEP_S:
+            yield
+            self.sweep()
         self._report_failures(report)
         did_something = report.tasks_placed or report.jobs_enqueued
         (log.info if did_something else log.debug)(
@@ -96,9 +109,11 @@ class CycleReporter:
             ms=round(timing.total_s * 1000, 2),
         )
 
-    def _show_queues(self, report: CycleReport) -> None:
+    def _show_queues(self, report: CycleReport) -> Iterator[None]:
         self._metrics.queues.keep_only(frozenset(report.queues))
-        for name, queue in report.queues.items():
+        for number, (name, queue) in enumerate(report.queues.items()):
+            if number % _QUEUES_IN_STEP == 0:
+                yield
             if queue == self._shown.get(name):
                 continue  # as most queues are, from cycle to cycle
             amounts = {
@@ -124,11 +139,6 @@ class CycleReporter:
                 log.warning("queue misconfigured", queue=queue, problem=problem)
         self._problems = dict(report.queue_problems)
         self._metrics.queues.problems(len(self._problems))
-
-    def _show_jobs(self, report: CycleReport) -> None:
-        self._metrics.jobs.shares(report.job_shares)
-        if self._clock.monotonic() - self._swept_at >= _SWEEP_S:
-            self.sweep()
 
     def sweep(self) -> None:
         """Remove the series of jobs that are gone; whoever asks for metrics may do so when no cycle runs any more."""
