@@ -6,8 +6,8 @@ from typing import Final
 _SWITCH_S: Final = 0.0005
 """How long a thread that computes goes on when another one wants to run.
 
-The event loop gives the lock away whenever it waits for the network, hundreds of times a second. By default it waits 5 ms
-each time until it gets the lock back from a cycle.
+The event loop gives the lock away whenever it waits for the network, hundreds of times a second. By default it waits
+5 ms each time until it gets the lock back from a cycle.
 """
 
 
