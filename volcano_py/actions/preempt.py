@@ -30,6 +30,7 @@ from volcano_py.framework.contract.extension_points import Purpose
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.domain_plans import fill, scopes
+from volcano_py.framework.evicting.futile import FutileJobs
 from volcano_py.framework.evicting.pick_one_node import CandidateNodeCount
 from volcano_py.framework.evicting.plan import Plan, by_score
 from volcano_py.framework.evicting.starving import StarvingJobs
@@ -77,18 +78,22 @@ class Preempt(Action):
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
-        starving = StarvingJobs(ssn.eviction, Purpose.PREEMPT)
+        starving = StarvingJobs(ssn.eviction)
+        futile = FutileJobs(ssn.eviction, Purpose.PREEMPT, starving)
+        with_own = ssn.eviction.with_candidates
+        if (futile.all_now() & ~with_own)[starving.rows].all():
+            return
         order = SchedulingOrder(ssn.state, ssn.hooks, starving.rows, skip_overused=False)
         search = _Search()
         if self._topology_aware is not None:
             search = _Search(ssn.eviction.blind_predicates, self._topology_aware.of(len(ssn.state.nodes)))
-        # A Python loop over the queues and, in each, over the starving jobs that are not hopeless.
+        # A Python loop over the queues and, in each, over the starving jobs that are not futile at their turn.
         for queue, rows in list(order.by_queue()):  # plans do not change their order
             left = rows
-            while len(left := left[~starving.hopeless()[left]]):
+            while len(left := futile.first_with_hope(left)):
                 row, left = int(left[0]), left[1:]
                 _attempt(ssn, queue, ssn.state.job(row), starving.tasks(row), search, inside=False)
-            for row in rows[ssn.eviction.with_candidates()[rows]].tolist():
+            for row in rows[with_own[rows]].tolist():
                 _attempt(ssn, queue, ssn.state.job(row), starving.tasks(row), search, inside=True)
         ssn.eviction.end_of_action()
 

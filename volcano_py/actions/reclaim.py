@@ -25,9 +25,10 @@ from volcano_py.framework.contract.extension_points import Purpose
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.domain_plans import fill, scopes
+from volcano_py.framework.evicting.futile import FutileJobs
 from volcano_py.framework.evicting.plan import Plan, by_score
 from volcano_py.framework.evicting.starving import StarvingJobs
-from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
+from volcano_py.framework.hooks.scheduling_order import SchedulingOrder, note_overused
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Cause
@@ -49,9 +50,13 @@ class Reclaim(Action):
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
-        starving = StarvingJobs(ssn.eviction, Purpose.RECLAIM)
-        order = SchedulingOrder(ssn.state, ssn.hooks, starving.rows, skip_overused=True, hopeless=starving.hopeless)
-        # A Python loop over the starving jobs that are not hopeless.
+        starving = StarvingJobs(ssn.eviction)
+        futile = FutileJobs(ssn.eviction, Purpose.RECLAIM, starving)
+        if futile.all_now()[starving.rows].all():
+            note_overused(ssn.state, ssn.hooks, starving.rows)
+            return
+        order = SchedulingOrder(ssn.state, ssn.hooks, starving.rows, skip_overused=True, futile=futile)
+        # A Python loop over the starving jobs that are not futile.
         for queue, row in order:
             job = ssn.state.job(row)
             try:

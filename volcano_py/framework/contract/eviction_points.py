@@ -56,7 +56,8 @@ class Preemptable(ExtensionPoint):
     def safe_from(self, candidates: VictimCandidates) -> Floats | None:
         """Return for each candidate the highest priority of a job for which it is never evicted, shape (n,).
 
-        It is infinite for a candidate that is never evicted. None: the plugin cannot say. It only saves questions.
+        It is infinite for a candidate that is never evicted. The candidate's own job does not count. None: the plugin
+        cannot say. It only saves questions, and only if all plugins are ours.
         """
         return None
 
@@ -126,7 +127,10 @@ class Preemptive(ExtensionPoint):
         """Say whether the queue may hold these tasks besides what it holds now; each comes with its number."""
 
     def sated_queues(self, task: TaskInfo) -> Bools | None:
-        """Return queues that may not take room even for one task like this now, (n_queues,); None if it is unknown."""
+        """Return queues that may not take room even for one task like this now, (n_queues,); None if it is unknown.
+
+        More tasks must not change a yes here. It only saves questions, and only if all plugins are ours.
+        """
         return None
 
 

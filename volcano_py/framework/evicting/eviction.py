@@ -1,6 +1,6 @@
 """Eviction: the victim candidates of a session, the answers of plugins about them, and the order of eviction."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, cmp_to_key
 from typing import Final
@@ -28,6 +28,7 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.candidate_nodes import PreemptionCandidateNodes
 from volcano_py.framework.evicting.levelling import numbered
+from volcano_py.framework.evicting.plan_results import PlanResults
 from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.hooks.ordering import (
     OrderedTasks,
@@ -70,10 +71,7 @@ class Eviction:
         seeing = {point.plugin for point in hooks.points(SeesEvictions, "predicate")}
         self.blind_predicates = any(point.plugin not in seeing for point in hooks.points(Predicate, "predicate"))
         self._candidate_nodes: dict[int, PreemptionCandidateNodes] = {}
-        self.failed_plan_classes: dict[Hashable, int] = {}
-        """Classes of plans (`Plan`) that fail at present -> the smallest number of tasks that was too many."""
-        self.plans_concluded = 0
-        """How many plans have been concluded, with or without success."""
+        self.plan_results = PlanResults()
         self.free_rooms: list[Statement] = []  # plans of the present action that need no eviction
         self._filters: dict[type, tuple[list[Point], list[Point]]] = {one: self._filters_of(one) for one in _METHODS}
 
@@ -92,6 +90,8 @@ class Eviction:
 
     def starving_jobs(self) -> Bools | None:
         """Return what `starving` says of all jobs now, (n_jobs,); None if plugins must be asked about each."""
+        if not self.hooks.built_in:
+            return None
         tier = next((tier for tier in self._starving if tier), None)
         if tier is None:
             return np.zeros(len(self.state.jobs), dtype=bool)
@@ -111,30 +111,27 @@ class Eviction:
         """Whether jobs lack what their minimum says: no plugin besides gang says when a job is ready."""
         return [point.plugin.name for point in self.hooks.points(JobReady, "missing")] == ["gang"]
 
-    def sated(self, shapes: Rows, queues: Rows) -> Bools:
-        """Return for tasks (n,) with a shape and a queue whether the queue certainly takes no room for it, (n,)."""
-        found = np.zeros(len(shapes), dtype=bool)
-        # A Python loop over the distinct shapes.
-        for shape_id in np.flatnonzero(np.bincount(shapes)).tolist() if len(shapes) else ():
-            mine = shapes == shape_id
-            for point in self._preemptive:
-                sated = combine.Point(point.plugin, "sated_queues")(self.state.task_of(shape_id))
-                if sated is not None:
-                    found[mine] |= sated[queues[mine]]
+    def sated_queues(self, shape_id: int) -> Bools:
+        """Return queues that certainly may not take room for one task of a shape, (n_queues,); see `Preemptive`."""
+        found = np.zeros(len(self.state.queues), dtype=bool)
+        for point in self._preemptive:
+            sated = combine.Point(point.plugin, "sated_queues")(self.state.task_of(shape_id))
+            if sated is not None:
+                found |= sated
         return found
 
-    def safe_from(self) -> Floats | None:
-        """Return for each of `all` the highest priority of a job that cannot preempt it, (n,); None if unknown."""
-        lowest = np.full(len(self.all), np.inf)
+    def safe_from(self, candidates: VictimCandidates) -> Floats:
+        """Return for each candidate the highest priority of a job of its queue that surely cannot preempt it, (n,)."""
+        lowest = np.full(len(candidates), np.inf)
         for tier in self._tiers[Preemptable]:
-            highest = np.full(len(self.all), -np.inf)
+            highest = np.full(len(candidates), -np.inf)
             for point in tier:
-                answer = combine.Point(point.plugin, "safe_from")(self.all)
+                answer = combine.Point(point.plugin, "safe_from")(candidates)
                 if answer is not None:
                     highest = np.maximum(highest, answer)
-            if tier:
+            if tier:  # a tier may decide when the tiers before it allow nobody
                 lowest = np.minimum(lowest, highest)
-        return None if np.isneginf(lowest).all() and len(lowest) else lowest
+        return lowest
 
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
         """Say whether a queue may take room from other queues for these tasks."""
@@ -229,7 +226,7 @@ class Eviction:
         found = copy(self)
         found.placement = placement
         found._candidate_nodes = {}
-        found.failed_plan_classes = {}
+        found.plan_results = self.plan_results.within()
         return found
 
     def end_of_action(self) -> None:
@@ -238,20 +235,26 @@ class Eviction:
             statement.withdraw()
         if self.free_rooms:
             self.room.restore()
-        self.failed_plan_classes.clear()
+        self.plan_results.failed.clear()
         self.free_rooms.clear()
 
     # Candidates
 
     @cached_property
-    def _running_or_bound(self) -> Rows:
-        """The running and bound tasks of jobs with a PodGroup that are preemptable, by job rank."""
-        state, tasks = self.state, self.state.tasks
+    def unordered(self) -> VictimCandidates:
+        """All victim candidates at the first use, in no particular order, as one group."""
+        tasks = self.state.tasks
         running_or_bound = (tasks.status == TaskStatus.RUNNING) | (tasks.status == TaskStatus.BOUND)
         running_or_bound &= (tasks.node >= 0) & (tasks.job >= 0) & (tasks.traits & TaskTrait.PREEMPTABLE.value > 0)
         rows = np.flatnonzero(running_or_bound)
-        rows = rows[state.jobs.rules.present[tasks.job[rows]]]
-        rows = OrderedTasks(self.hooks.orders, rows).rows[::-1]  # the last task of a job first
+        rows = rows[self.state.jobs.rules.present[tasks.job[rows]]]
+        return VictimCandidates(self.state, rows, np.zeros(len(rows), dtype=np.intp))
+
+    @cached_property
+    def _running_or_bound(self) -> Rows:
+        """The running and bound tasks of jobs with a PodGroup that are preemptable, by job rank."""
+        tasks = self.state.tasks
+        rows = OrderedTasks(self.hooks.orders, self.unordered.rows).rows[::-1]  # the last task of a job first
         return np.asarray(rows[np.argsort(self._job_rank[tasks.job[rows]], kind="stable")])
 
     @cached_property
@@ -261,9 +264,10 @@ class Eviction:
         order = np.argsort(nodes, kind="stable")
         return VictimCandidates(self.state, self._running_or_bound[order], nodes[order].astype(np.intp))
 
+    @cached_property
     def with_candidates(self) -> Bools:
-        """Return the jobs that have candidates, (n_jobs,)."""
-        return np.bincount(self.all.jobs, minlength=len(self.state.jobs)) > 0
+        """The jobs that have candidates, (n_jobs,)."""
+        return np.bincount(self.unordered.jobs, minlength=len(self.state.jobs)) > 0
 
     def of_preemptable_jobs(self) -> VictimCandidates:
         """Return those of `all` that are still running or bound and whose PodGroup does not forbid preemption."""

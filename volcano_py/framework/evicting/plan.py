@@ -24,9 +24,9 @@ from volcano_py.framework.contract.victim_candidates import Earlier, VictimCandi
 from volcano_py.framework.evicting.batch_preemption import Steps, preempt_in_batches
 from volcano_py.framework.evicting.bundles import safe_in_groups
 from volcano_py.framework.evicting.eviction import Eviction
+from volcano_py.framework.evicting.futile import plan_class
 from volcano_py.framework.evicting.pick_one_node import order_by_victims
 from volcano_py.framework.evicting.planned import Placed, loads_of
-from volcano_py.framework.evicting.starving import plan_class
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.statement import Cause, Statement
@@ -104,9 +104,7 @@ class Plan:
         eviction, shapes = self._eviction, self._eviction.state.tasks.shape[tasks]
         self._gains = greatest_gains(eviction, self._job, tasks, self._needed)
         self._plan_class = self._plan_class_of(tasks) if eviction.starving(self._job) else None
-        if self._plan_class is not None and self._needed >= eviction.failed_plan_classes.get(
-            self._plan_class, self._needed + 1
-        ):
+        if self._plan_class is not None and eviction.plan_results.fails(self._plan_class, self._needed):
             return
         start = 0
         # A Python loop over the job's tasks, by runs of equal ones as far as its minimum needs them.
@@ -340,15 +338,11 @@ class Plan:
         back together, in order of eviction; None: each victim alone.
         """
         eviction, statement = self._eviction, self.statement
-        eviction.plans_concluded += 1
         planned = [Placed(task, int(eviction.state.tasks.shape[task]), node) for task, node in statement.placed]
         victims = np.array(statement.evicted, dtype=np.intp)
         statement.rollback(self._start)
         if not planned or self._minimum < 0:
-            if self._plan_class is not None:
-                eviction.failed_plan_classes[self._plan_class] = min(
-                    self._needed, eviction.failed_plan_classes.get(self._plan_class, self._needed)
-                )
+            eviction.plan_results.failure(self._plan_class, self._needed)
             self.abandon()
             return 0
         if len(victims):
@@ -362,7 +356,7 @@ class Plan:
         statement.rollback(checkpoint)
         self._trim(planned, list(victims.reshape(-1, 1)) if units is None else units)
         self._replay(planned)
-        eviction.failed_plan_classes.clear()
+        eviction.plan_results.success()
         if statement.evicted:
             eviction.pending_evictions.add(self._job, statement.evicted)
             statement.commit(cause)

@@ -4,7 +4,8 @@ If a plugin orders the namespaces of a queue, the next job is the first job of t
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,16 @@ from volcano_py.model.rejections import Reason
 
 _Entry = tuple[JobSortKey, int]
 _Keys = Sequence[Floats | Ints | Bools]
+
+
+class Futile(Protocol):
+    """Jobs that would get nothing if it was their turn now."""
+
+    def known(self) -> Bools:
+        """Return the jobs of which it is known by now that they are futile, (n_jobs,)."""
+
+    def includes(self, row: int) -> bool:
+        """Say whether a job is futile; if it is, this is known from then on."""
 
 
 class _Waiting:
@@ -65,6 +76,10 @@ class _Waiting:
         wanted = np.flatnonzero(~jobs[self._rows[self._next :]])
         self._next = self._next + int(wanted[0]) if len(wanted) else len(self._rows)
 
+    def first(self) -> int:
+        """Return the row of the first job; none has been given back."""
+        return int(self._rows[self._next])
+
     def rest(self) -> Rows:
         """Return the rows of the jobs that have had no turn yet, in order."""
         return self._rows[self._next :]
@@ -100,12 +115,18 @@ class _ByNamespace:
 
     def pop(self) -> int:
         """Return the row of the first job of the first namespace and drop it."""
+        return self._waiting[self._first_namespace()].pop()
+
+    def first(self) -> int:
+        """Return the row of the first job of the first namespace; none has been given back."""
+        return self._waiting[self._first_namespace()].first()
+
+    def _first_namespace(self) -> str:
         names = sorted(name for name, waiting in self._waiting.items() if waiting)
         if len(names) == 1:
-            return self._waiting[names[0]].pop()
+            return names[0]
         keys = self._orders.namespace_keys(self._queue, names)
-        first = int(np.lexsort(keys[::-1])[0])  # stable, so the name decides at last
-        return self._waiting[names[first]].pop()
+        return names[int(np.lexsort(keys[::-1])[0])]  # stable, so the name decides at last
 
     def following(self, most: int) -> Rows:
         """Return the rows of jobs that have had no turn yet, of each namespace the first ones."""
@@ -117,9 +138,12 @@ class _ByNamespace:
             waiting.keep(jobs)
 
     def skip(self, jobs: Bools) -> None:
-        """Drop the first jobs of each namespace as long as they are among these, mask (n_jobs,)."""
-        for waiting in self._waiting.values():
+        """Drop the first jobs as long as they are among these, mask (n_jobs,); none has been given back."""
+        while self:
+            waiting = self._waiting[self._first_namespace()]
             waiting.skip(jobs)
+            if waiting:
+                return
 
     def rest(self) -> Rows:
         """Return the rows of all jobs, in order, and drop them."""
@@ -147,15 +171,15 @@ class SchedulingOrder:
         *,
         skip_overused: bool,
         behind: Iterable[int] = (),
-        hopeless: Callable[[], Bools] | None = None,
+        futile: Futile | None = None,
     ) -> None:
         """Sort the jobs. ``skip_overused`` leaves out overused queues; actions that give out resources set it.
 
-        Jobs ``behind`` (rows) come after all others of their queue. Jobs that are ``hopeless`` (n_jobs,) when it is
-        their turn are left out.
+        Jobs ``behind`` (rows) come after all others of their queue. Jobs that are ``futile`` when it is their turn
+        are left out.
         """
         self._state = state
-        self._hopeless = hopeless
+        self._futile = futile
         self._hooks = hooks
         self._skip_overused = skip_overused
         self._behind = np.array(sorted(behind), dtype=np.intp)
@@ -185,11 +209,11 @@ class SchedulingOrder:
         while self._live:
             queue = self._live.first()
             waiting = self._jobs[queue.name]
-            if not waiting or (self._skip_overused and self._is_overused(queue)):
+            if not waiting or (self._skip_overused and _is_overused(self._state, self._hooks, queue)):
                 self._live.remove(queue)
                 continue
-            if self._hopeless is not None:
-                waiting.skip(self._hopeless())
+            if self._futile is not None:
+                _skip(waiting, self._futile)
             if waiting:
                 yield queue, waiting.pop()
             else:
@@ -201,12 +225,6 @@ class SchedulingOrder:
             queue = self._live.first()
             self._live.remove(queue)
             yield queue, self._jobs[queue.name].rest()
-
-    def _is_overused(self, queue: QueueInfo) -> bool:
-        if not self._hooks.overused(queue):
-            return False
-        self._state.outcome.queue_limits[queue.name] = self._hooks.why_overused(queue)
-        return True
 
     def give_back(self, queue: QueueInfo, job_row: int) -> None:
         """Put a job back at its present place in the order, to be yielded again."""
@@ -234,3 +252,28 @@ class SchedulingOrder:
             return None
         text = f'queue "{queue.name}" serves in order (dequeueStrategy fifo), and PodGroup {head.key} is first'
         return self._jobs[queue.name].drop(), Reason(action, "behind-head", text)
+
+
+def _skip(waiting: _Waiting | _ByNamespace, futile: Futile) -> None:
+    """Drop the first jobs as long as they are futile now."""
+    while waiting:
+        waiting.skip(futile.known())
+        if not waiting or not futile.includes(waiting.first()):
+            return
+
+
+def note_overused(state: State, hooks: Hooks, job_rows: Rows) -> None:
+    """Record which queues of these jobs are overused: what is left of a scheduling order if all jobs are futile."""
+    infos = list(state.queues.values())
+    queues = state.queue_of_job[job_rows]
+    # A Python loop over the queues of these jobs.
+    for row in np.flatnonzero(np.bincount(queues[queues >= 0], minlength=1)).tolist():
+        _is_overused(state, hooks, infos[row])
+
+
+def _is_overused(state: State, hooks: Hooks, queue: QueueInfo) -> bool:
+    """Say whether a queue is overused; if it is, that is the reason of its jobs."""
+    if not hooks.overused(queue):
+        return False
+    state.outcome.queue_limits[queue.name] = hooks.why_overused(queue)
+    return True

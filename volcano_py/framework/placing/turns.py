@@ -72,7 +72,7 @@ class Turns:
         self._ranks = len(distinct) <= _MOST_RANKED and hooks.nodes.refusals_stay
         fifo = np.array([queue.record.fifo for queue in state.queues.values()], dtype=bool)
         self._in_turn = fifo[self._queue]  # pairs whose queue stops at the first job that gets nothing: all are tried
-        self._hopeless = np.zeros(len(state.jobs), dtype=bool)
+        self._futile = np.zeros(len(state.jobs), dtype=bool)
         self._rejections: dict[int, Rejection] = {}
 
     def jobs(self) -> Bools:
@@ -121,8 +121,8 @@ class Turns:
         state = self._state
         if not self._in_vain.any():
             return
-        self._hopeless = self._in_vain & ~self.possible()
-        mine = self._hopeless[self._job]
+        self._futile = self._in_vain & ~self.possible()
+        mine = self._futile[self._job]
         # Python loops over the shapes without a node and over the queues of these jobs.
         for shape_id in np.flatnonzero(np.bincount(self._shape[mine], minlength=1)).tolist():
             if self._nowhere[shape_id]:
@@ -137,7 +137,7 @@ class Turns:
 
         A job of which a task could be placed then, but not all that it needs, keeps the reasons of its turn.
         """
-        rows = np.flatnonzero(self._hopeless & jobs)
+        rows = np.flatnonzero(self._futile & jobs)
         self._hooks.pending.prepare(rows)
         # A Python loop over jobs about which something may be told.
         for row in rows.tolist():
@@ -145,11 +145,11 @@ class Turns:
 
     def settled(self) -> Bools:
         """Return the jobs that `explain` explains, (n_jobs,)."""
-        return self._hopeless
+        return self._futile
 
-    def hopeless_now(self) -> Bools:
+    def futile_now(self) -> Bools:
         """Return these jobs as far as no task of them finds a node now, after evictions, (n_jobs,)."""
-        return self._hopeless & ~self._with_hope(*self._look_at(self._certain))
+        return self._futile & ~self._with_hope(*self._look_at(self._certain))
 
     def of_shapes(self) -> Mapping[int, Rejection]:
         """Return why no node takes tasks of a shape, for the shapes of these jobs."""
@@ -159,7 +159,7 @@ class Turns:
         """Return for tasks of these jobs whether their queue may hold no more of them; jobs and shapes are (n,)."""
         if not len(self._full):
             return None
-        return np.asarray(self._hopeless[jobs] & self._full[self._kind[shapes], self._state.queue_of_job[jobs]])
+        return np.asarray(self._futile[jobs] & self._full[self._kind[shapes], self._state.queue_of_job[jobs]])
 
     def _reasons(self, job: JobInfo) -> dict[int, Rejection]:
         state, found, failed_roles = self._state, dict[int, Rejection](), set[str]()

@@ -124,6 +124,15 @@ class NominatedRoom:
         """Let a job use the room reserved for it, and that of tasks with a lower priority than its highest."""
         return self._opened(self._of_job.get(job.row, []) + self._of_lower(job)) if self._nominated else _NOTHING
 
+    def may_be_opened(self) -> Bools:
+        """Return the jobs to which `open_to` may open room, (n_jobs,); to all others it opens nothing."""
+        tasks = self._state.tasks
+        found = np.zeros(len(self._state.jobs), dtype=bool)
+        if self._nominated:
+            found[[job for job in self._of_job if job >= 0]] = True
+            found[tasks.job[self._pending_at_open & (tasks.priority > self._lowest) & (tasks.job >= 0)]] = True
+        return found
+
     def open_own(self, job: JobInfo) -> AbstractContextManager[None] | None:
         """Let a job use only the room reserved for it; None if `open_to` would not let it use more."""
         return self._opened(self._of_job.get(job.row, [])) if self._nominated and self._of_lower(job) else None

@@ -31,7 +31,7 @@ class Reasons(Protocol):
     def settled(self) -> Bools:
         """Return the jobs that have such reasons, (n_jobs,)."""
 
-    def hopeless_now(self) -> Bools:
+    def futile_now(self) -> Bools:
         """Return such jobs of which no task would find a node now that is free or is to become free, (n_jobs,)."""
 
     def of_shapes(self) -> Mapping[int, Rejection]:
@@ -53,7 +53,7 @@ class _NoReasons:
     def settled(self) -> Bools:
         return np.zeros(self._n_jobs, dtype=bool)
 
-    def hopeless_now(self) -> Bools:
+    def futile_now(self) -> Bools:
         return np.zeros(self._n_jobs, dtype=bool)
 
     def of_shapes(self) -> Mapping[int, Rejection]:
