@@ -23,6 +23,21 @@ async def test_a_list_is_read_in_pages_and_delivered_before_synced(
     assert all(event.listed for batch in recorder.batches for event in batch)
 
 
+async def test_a_large_page_is_delivered_in_batches_between_which_the_loop_runs_other_tasks(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    api.objects = [a_widget(f"w{i:03}", i + 1) for i in range(250)]
+    async with reflecting(client, recorder, clock) as reflector:
+        async with asyncio.timeout(5):
+            while not recorder.batches:  # noqa: ASYNC110 - the next turn of the loop is meant
+                await asyncio.sleep(0)
+        seen_between = len(recorder.mirror)
+        await asyncio.wait_for(reflector.synced(), 5)
+
+    assert [len(batch) for batch in recorder.batches] == [100, 100, 50]
+    assert 0 < seen_between < 250
+
+
 async def test_a_watch_starts_where_the_list_ended_and_brings_changes(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
 ) -> None:

@@ -279,10 +279,11 @@ class Reflector(Generic[T]):
     async def _take_page(self, page: Page[T], received_at: float) -> None:
         """Deliver a page in batches between which the event loop may run other tasks."""
         for start in range(0, len(page.items), _MAX_LISTED):
+            if start:
+                self._delivery.flush()
+                await asyncio.sleep(0)
             for item in page.items[start : start + _MAX_LISTED]:
                 self._delivery.put(item, received_at)
-            self._delivery.flush()
-            await asyncio.sleep(0)
         for bad in page.undecodable:
             self._delivery.refuse(bad, received_at)
         self._delivery.flush()
