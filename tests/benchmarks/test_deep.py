@@ -14,6 +14,7 @@ def test_one_waiting_gang_is_placed_in_every_cycle(evicts: bool) -> None:
     assert (row["preempt_ms"] > 0) is evicts
 
 
-def test_what_is_shown_is_not_said_again() -> None:
-    said, left = (deep.run({"repeat": 2, "cases": [{**SMALL, "shown": shown}]})[0] for shown in (False, True))
-    assert left["decisions"] < said["decisions"] / 4
+@pytest.mark.parametrize("shown", [True, False])
+def test_what_was_said_is_not_said_again(shown: bool) -> None:
+    (row,) = deep.run({"repeat": 2, "cases": [{**SMALL, "shown": shown}]})
+    assert SMALL["k"] <= row["decisions"] < SMALL["jobs"]  # about the gang that is placed, not about those that wait

@@ -1,10 +1,12 @@
 """What the cluster shows of our decisions, as numbers: a cycle compares them instead of texts.
 
-Equal texts have equal numbers. The numbers hold within one process, and nothing is ordered by them.
+Equal texts have equal numbers, in every process. Nothing is ordered by them.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
@@ -49,9 +51,10 @@ class ShownTable:
         return Shown(self._what[:n].copy(), self._times[:n].copy())
 
 
+@lru_cache(maxsize=4096)
 def shown_condition(text: str) -> int:
     """Return the number of the text that a pod shows."""
-    return hash(text)
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def shown_status(record: JobRecord) -> int:
@@ -83,4 +86,4 @@ def alike_but_for_condition(before: TaskRecord, after: TaskRecord) -> bool:
 
 
 def _number(phase: str, running: int, succeeded: int, failed: int, conditions: Iterable[GroupCondition]) -> int:
-    return hash((phase, running, succeeded, failed, frozenset([condition[:4] for condition in conditions])))
+    return shown_condition(repr((phase, running, succeeded, failed, sorted(condition[:4] for condition in conditions))))

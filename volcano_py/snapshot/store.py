@@ -335,8 +335,7 @@ class ClusterStore:
         self._suffix[row] = name_suffix(record.name)
         self._traits[row] = record.traits
         self._shown.put(row, shown_condition(record.condition))
-        role, before = self._roles.acquire(record.role), int(self._role[row])
-        self._role[row] = role
+        before, self._role[row] = int(self._role[row]), self._roles.acquire(record.role)
         if before >= 0:
             self._roles.release(before)
 
