@@ -7,11 +7,13 @@ import pytest
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
 from tests.scheduler.running import DEFAULT, Outcome, a_policy, cycle
 from volcano_py.framework.contract.extension_points import (
+    Allocatable,
     JobOrder,
     JobPipelined,
     JobReady,
     JobValid,
     NodeOrder,
+    Overused,
     Predicate,
     QueueOrder,
     StaticPredicate,
@@ -214,6 +216,51 @@ def test_nothing_is_placed_if_the_plugin_of_a_rule_failed_to_open() -> None:
     assert outcome.binds == []
     assert "plugin failing failed in on_session_open: RuntimeError: tripped" in outcome.report.failures
     assert set(outcome.messages) == {"a-0", "a-1", "b-0", "b-1"}
+
+
+@pytest.mark.parametrize("call", range(1, 13))
+@pytest.mark.parametrize(
+    "where",
+    [
+        "job_order",
+        "task_order",
+        "queue_order",
+        "job_valid",
+        "missing",
+        "job_pipelined",
+        "overused",
+        "allocatable",
+        "static_predicate",
+        "predicate",
+        "node_order",
+    ],
+)
+def test_a_plugin_that_fails_at_any_one_call_does_not_end_the_cycle(where: str, call: int) -> None:
+    """Also when reasons are looked for, after the turns of the jobs."""
+
+    class FailsOnce(Failing, Overused, Allocatable):
+        calls = 0
+
+        def _trip(self, hook: str, job: JobInfo | None = None) -> None:
+            if hook == where:
+                type(self).calls += 1
+                if self.calls == call:
+                    raise RuntimeError("tripped")
+
+        def overused(self, queue: QueueInfo) -> bool:
+            self._trip("overused")
+            return False
+
+        def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
+            self._trip("allocatable")
+            return wanted
+
+    conf = DEFAULT.replace("  - name: priority\n", "  - name: failing\n  - name: priority\n")
+    outcome = cycle(too_big("a"), a_policy(conf, plugins={**PLUGINS, "failing": FailsOnce}))
+
+    assert any("tripped" in failure for failure in outcome.report.failures) is (FailsOnce.calls >= call)
+    assert outcome.gangs in ([["b-0", "b-1"]], [])
+    assert {"a-0", "a-1"} <= set(outcome.messages)
 
 
 class BrokenScore(Plugin, NodeOrder):

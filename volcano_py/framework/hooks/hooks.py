@@ -160,8 +160,12 @@ class Hooks:
     # Queues
 
     def overused(self, queue: QueueInfo) -> bool:
-        """Say whether a queue already holds all that it may have."""
-        return combine.any_yes(self._overused, queue)
+        """Say whether a queue already holds all that it may have; if a plugin fails here, it gets nothing now."""
+        try:
+            return combine.any_yes(self._overused, queue)
+        except PluginFailed as failure:
+            self.ignore(failure)
+            return True
 
     def why_overused(self, queue: QueueInfo) -> Reason:
         """Return why an overused queue gets nothing more."""

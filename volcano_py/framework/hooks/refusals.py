@@ -47,7 +47,11 @@ def why_overused(points: Points, queue: QueueInfo, ignore: Ignore) -> Reason:
     """Return why an overused queue gets nothing more, in the words of the first plugin that finds it overused."""
     found = None
     for point in points:
-        if combine.any_yes([point], queue):
+        try:
+            overused = combine.any_yes([point], queue)
+        except PluginFailed as failure:
+            return Reason(failure.plugin, "plugin-failed", str(failure))
+        if overused:
             found = _explained(Point(point.plugin, "why_overused"), ignore, queue)
             break
     text = f'queue "{queue.name}" already holds all that it may have: its other tasks wait until it may have more'

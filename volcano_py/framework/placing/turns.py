@@ -14,14 +14,15 @@ turn. Volcano reports the reason of the moment of the turn: later commits make i
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
+from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.placing.task_loop import TaskLoop
-from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.info import JobInfo, TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Codes, Rows
 from volcano_py.model.rejections import Rejection
@@ -103,14 +104,24 @@ class Turns:
         for kind, shape_id in self._example.items():
             task = state.task_of(shape_id)
             lacking[kind] = task.fit.lacks(idle).all() and (future is None or task.fit.lacks(future).all())
-            full[kind] = self._hooks.full_queues(task)
+            full[kind] = self._full_for(task)
         nowhere = np.zeros(len(self._nowhere), dtype=bool)
         # A Python loop over the distinct shapes that may find a node.
         for shape_id in shapes:
-            nowhere[shape_id] = lacking[self._kind[shape_id]] or (
-                self._ranks and not self._placement.fits_somewhere(shape_id)
-            )
+            nowhere[shape_id] = lacking[self._kind[shape_id]] or (self._ranks and not self._may_fit(shape_id))
         return nowhere, full
+
+    def _full_for(self, task: TaskInfo) -> Bools | Literal[False]:
+        try:
+            return self._hooks.full_queues(task)
+        except PluginFailed:  # then each job is tried, and the failure is reported there
+            return False
+
+    def _may_fit(self, shape_id: int) -> bool:
+        try:
+            return self._placement.fits_somewhere(shape_id)
+        except PluginFailed:  # then each job is tried, and the failure is reported there
+            return True
 
     def in_vain(self, jobs: Bools) -> None:
         """Note jobs (n_jobs,) that get nothing: their reason is that of the end of the action."""
@@ -141,7 +152,10 @@ class Turns:
         self._hooks.pending.prepare(rows)
         # A Python loop over jobs about which something may be told.
         for row in rows.tolist():
-            self._state.outcome.rejections[row] = self._reasons(self._state.job(row))
+            try:
+                self._state.outcome.rejections[row] = self._reasons(self._state.job(row))
+            except PluginFailed as failure:
+                self._hooks.ignore(failure)
 
     def settled(self) -> Bools:
         """Return the jobs that `explain` explains, (n_jobs,)."""
