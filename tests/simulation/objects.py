@@ -65,6 +65,12 @@ def pod_of(meta: Obj, spec: Obj) -> Obj:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
+def minimum(of: Obj) -> int | None:
+    """Return the minMember of a PodGroup; None if it is unreadable now, see the fault "unreadable object"."""
+    found = of["spec"].get("minMember", 1)
+    return found if isinstance(found, int) else None
+
+
 def group(name: str, minimum: int, queue: str, cpu: str, priority: str = "") -> Obj:
     """Return a PodGroup."""
     spec: Obj = {"minMember": minimum, "queue": queue, "minResources": {"cpu": str(int(cpu) * minimum)}}

@@ -168,9 +168,8 @@ def _leaves(world: "World", strike: Strike) -> Callable[[], None] | None:
 
 def _minimum(world: "World", strike: Strike) -> None:
     group = _some(world, strike, world.servers.objects(objects.GROUPS))
-    if group is not None:
-        minimum = Draws(world.seed, f"minimum {strike.number}").whole(1, group["spec"].get("minMember", 1) + 1)
-        wanted = {**group["spec"], "minMember": minimum}
+    if group is not None and (before := objects.minimum(group)) is not None:
+        wanted = {**group["spec"], "minMember": Draws(world.seed, f"minimum {strike.number}").whole(1, before + 1)}
         _patch(world, objects.GROUPS, group, lambda current: {**current, "spec": wanted})
 
 
@@ -192,9 +191,12 @@ def _edited_at_a_bind(world: "World", strike: Strike) -> Callable[[], None]:
         group = world.servers.get(objects.GROUPS, name, objects.NAMESPACE)
         if group is None or left == 0 or not draws.happens(strike.amount):
             return
+        minimum = objects.minimum(group)
+        if minimum is None:
+            return
         left -= 1
         world.strike(strike.kind)
-        changes = {"minMember": group["spec"].get("minMember", 1) + 1}
+        changes: Obj = {"minMember": minimum + 1}
         if draws.happens(0.4):
             changes = {"queue": draws.one_of(("default", "research"))}
         token = ASKED.set(None)

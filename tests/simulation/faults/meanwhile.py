@@ -83,9 +83,9 @@ def _cordon(now: _Moment) -> Callable[[], None]:
 def _raise_minimum(now: _Moment) -> Callable[[], None] | None:
     world, job = now.world, now.bind.job
     group = world.servers.get(objects.GROUPS, job.name, job.namespace)
-    if group is None:
+    before = None if group is None else objects.minimum(group)
+    if before is None:
         return None
-    before = group["spec"]["minMember"]
     _patch(world, objects.GROUPS, job.namespace, job.name, minMember=before + 10)
     return lambda: _patch(world, objects.GROUPS, job.namespace, job.name, minMember=before)
 
