@@ -200,6 +200,30 @@ async def test_an_optional_resource_that_is_not_served_counts_as_empty_until_it_
         await until(lambda: not reflector.status().absent)
 
 
+async def test_a_resource_that_is_back_counts_as_served_before_its_first_objects_are_delivered(
+    api: FakeApi, client: ApiClient, clock: FakeClock
+) -> None:
+    """Found by simulation: controllers leave out what is not served, so they forgot jobs that came before."""
+    api.objects = [a_widget(f"w{i:03}", i + 1) for i in range(250)]
+    api.discovery = [not_listed]
+    api.fail_next(404, "NotFound", "the server could not find the requested resource")
+    absent: list[bool] = []
+
+    class Asks(Recorder):
+        def on_events(self, events: list[Event[Widget]]) -> None:
+            super().on_events(events)
+            absent.append(reflector.status().absent)
+
+    recorder = Asks()
+    async with reflecting(client, recorder, clock, optional=True) as reflector:
+        await asyncio.wait_for(reflector.synced(), 5)
+        assert reflector.status().absent
+        await woken(clock)
+        await until(lambda: len(recorder.mirror) == 250)
+
+    assert absent == [False, False, False]
+
+
 async def test_an_optional_resource_that_disappears_takes_its_objects_with_it(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
 ) -> None:

@@ -257,6 +257,7 @@ class Reflector(Generic[T]):
             page = self._pages.decode(body, self._path)
             if not page.resource_version:
                 raise errors.UnexpectedAnswer("list", self._path, "the list has no resourceVersion to watch from")
+            self._status.absent = False  # before any object is delivered: handlers may ask
             if not page.continue_token:
                 await self._take_page(page, received_at)
                 return page.resource_version
@@ -292,7 +293,6 @@ class Reflector(Generic[T]):
         self._delivery.end_list(self._clock.monotonic())
         self._version = version
         self._status.lists += 1
-        self._status.absent = False
         self._status.synced = True
         self._synced.set()
         self._relisting = False
@@ -314,6 +314,7 @@ class Reflector(Generic[T]):
         async with watch as stream:
             opened_at = self._clock.monotonic()
             self._status.watching = True
+            self._status.absent = False
             self._status.reconnects += self._watched
             self._watched = True
             self._answered()
