@@ -139,6 +139,7 @@ async def test_a_scoring_plugin_that_fails_to_open_is_left_out_and_named(
             put_job(server, "beside", 2)
 
             await until(lambda: len(placed(server)) == 3)
+            await until(lambda: any(line["event"] == "plugins failed" for line in lines))
 
     line = next(line for line in lines if line["event"] == "plugins failed")
     assert line["failures"] == (problem,)
