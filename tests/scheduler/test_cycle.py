@@ -1,3 +1,5 @@
+import gc
+import weakref
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -281,3 +283,23 @@ def test_the_score_of_a_plugin_that_failed_to_open_is_left_out() -> None:
 
     assert outcome.gangs == [["a-0", "a-1"], ["b-0", "b-1"]]
     assert outcome.report.failures == ["plugin broken failed in on_session_open: RuntimeError: no data"]
+
+
+@pytest.mark.parametrize("conf", ["DEFAULT", "with evictions"])
+def test_the_snapshot_of_a_cycle_is_freed_at_its_end_without_a_garbage_collection(conf: str) -> None:
+    text = (
+        DEFAULT if conf == "DEFAULT" else DEFAULT.replace('"enqueue, allocate', '"enqueue, allocate, preempt, reclaim')
+    )
+    snapshot = TWO_JOBS.store().snapshot()
+    parts = [weakref.ref(part) for part in (snapshot.tasks.status, snapshot.jobs.block, snapshot.nodes.idle)]
+    policy = a_policy(text)
+    gc.collect()
+    gc.disable()
+    try:
+        memory, _ = run_cycle(snapshot, policy, CycleClock(), 0, Memory(), lambda batch: None)
+        del snapshot
+
+        assert all(part() is None for part in parts)
+        assert memory.cycle == 1
+    finally:
+        gc.enable()

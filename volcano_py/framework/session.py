@@ -104,3 +104,11 @@ class Session:
         """End the actions, and let the plugins record the outcome: nothing is placed any more."""
         self.state.outcome.fit_error = FitErrors(self.state, self.hooks).of
         self.hooks.close()
+
+    def release(self) -> None:
+        """Let go of everything.
+
+        State, hooks and engines know each other, so that otherwise only the garbage collector would free the snapshot.
+        """
+        for one in (self.state, self.hooks, self.placement, self):
+            vars(one).clear()

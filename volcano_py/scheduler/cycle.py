@@ -63,8 +63,10 @@ def run_cycle(
     following = _next(memory, ssn, arrivals, telling.remember())
     if not sent.batches and _repeats(ssn, policy, memory, following):
         ssn.state.report.repeats_until = clock.holds_until
-    ssn.state.report.seconds["close"] = clock.stopwatch() - closing
-    return following, ssn.state.report
+    report = ssn.state.report
+    report.seconds["close"] = clock.stopwatch() - closing
+    ssn.release()
+    return following, report
 
 
 class _Sent:
