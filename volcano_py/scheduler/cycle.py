@@ -42,14 +42,22 @@ def run_cycle(
         emit=sent,
         static_filters=policy.static_filters,
     )
+    try:
+        return _run(ssn, sent, policy, memory, opened)
+    finally:
+        ssn.release()
+
+
+def _run(ssn: Session, sent: "_Sent", policy: Policy, memory: Memory, opened: float) -> tuple[Memory, CycleReport]:
+    clock, report = ssn.state.clock, ssn.state.report
     _block_jobs_without_queue(ssn)
     _block_refused_gangs(ssn)
-    ssn.state.report.seconds["open"] = clock.stopwatch() - opened
+    report.seconds["open"] = clock.stopwatch() - opened
 
     for name, action in policy.actions:
         started = clock.stopwatch()
         action(ssn)
-        ssn.state.report.seconds[name] = clock.stopwatch() - started
+        report.seconds[name] = clock.stopwatch() - started
 
     closing = clock.stopwatch()
     telling = Telling(ssn, policy.static_filters, built_in=policy.built_in)
@@ -59,13 +67,11 @@ def run_cycle(
     report_jobs(ssn, telling)
     report_queues(ssn)
     write_statuses(ssn, telling)
-    arrivals, ssn.state.report.tells_in = ssn.arrivals.at_close()
+    arrivals, report.tells_in = ssn.arrivals.at_close()
     following = _next(memory, ssn, arrivals, telling.remember())
     if not sent.batches and _repeats(ssn, policy, memory, following):
-        ssn.state.report.repeats_until = clock.holds_until
-    report = ssn.state.report
+        report.repeats_until = clock.holds_until
     report.seconds["close"] = clock.stopwatch() - closing
-    ssn.release()
     return following, report
 
 

@@ -1,0 +1,58 @@
+"""Garbage is collected in small steps; the collector belongs to the whole process, so each test has its own."""
+
+import subprocess
+import sys
+
+START = """
+import gc, weakref
+from volcano_py.process import garbage
+
+class Node:
+    def __init__(self):
+        self.me = self
+
+garbage.collect_in_small_steps()
+"""
+
+
+def run(script: str) -> None:
+    subprocess.run([sys.executable, "-c", START + script], check=True, timeout=60)
+
+
+def test_a_full_collection_looks_only_at_what_is_new() -> None:
+    run("""
+left = []
+def note(phase, info):
+    if phase == "start" and info["generation"] == 2:
+        left.append(len(gc.get_objects()))
+gc.callbacks.append(note)
+held = [[[]] for _ in range(300_000)]
+garbage.keep_what_is_there()
+held += [[[]] for _ in range(300_000)]
+assert len(left) > 10, left
+assert max(left) < 60_000, left
+assert gc.get_freeze_count() > 1_000_000
+""")
+
+
+def test_new_cycles_are_collected() -> None:
+    run("""
+garbage.keep_what_is_there()
+seen = weakref.ref(Node())
+assert seen() is not None
+held = [[] for _ in range(100_000)]
+assert seen() is None
+""")
+
+
+def test_cycles_of_frozen_objects_are_collected_once_much_has_come_since() -> None:
+    run("""
+node = Node()
+seen = weakref.ref(node)
+garbage.keep_what_is_there()
+del node
+held = [[] for _ in range(100_000)]
+assert seen() is not None
+held += [[] for _ in range(3_000_000)]
+assert seen() is None
+""")
