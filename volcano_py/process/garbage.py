@@ -1,7 +1,7 @@
 """Python's garbage collector in a process that holds a full cluster.
 
 Nearly everything here is freed when its last user lets go of it. Only reference cycles need the collector, and few
-objects form them. By default it looks for them after every 700 new objects, and again and again at all that is there. At
+objects form them. By default it looks for them after every 700 new objects, again and again at all that is there. At
 a million objects this takes half a second, in which nothing else runs.
 
 Here it looks at every object three times, in small steps, and then leaves it out: what survives a full collection is
