@@ -31,6 +31,7 @@ from benchmarks import (
     jobs,
     lag,
     limits,
+    million,
     neighbours,
     plot,
     restart,
@@ -50,6 +51,7 @@ RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "neighbours": neighbours.run,
     "session": session.run,
     "deep": deep.run,
+    "million": million.run,
     "restart": restart.run,
     "lag": lag.run,
     "idle": idle.run,
@@ -107,7 +109,7 @@ def _flatten(row: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, dict):
-            flat.update({f"{key}\n{inner}": number for inner, number in value.items()})
+            flat.update({f"{key}\n{inner}": number for inner, number in _flatten(value).items()})
         else:
             flat[key] = value
     return flat

@@ -27,7 +27,7 @@ from volcano_py.scheduler import Policy, resolve, run_cycle
 from volcano_py.snapshot.store import ClusterStore
 
 _GIB = float(2**30)
-_PER_NODE = 16
+PER_NODE = 16
 """A node has 32 CPU, and each running pod has 2."""
 
 
@@ -44,12 +44,13 @@ def configuration(case: dict[str, Any]) -> str:
     return text.replace("proportion", case.get("shares", "proportion"))
 
 
-def _policy(case: dict[str, Any]) -> Policy:
+def policy_of(case: dict[str, Any]) -> Policy:
+    """Return the policy of a case."""
     return resolve(parse_conf(configuration(case), case["conf"]))
 
 
 def _case(workload: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
-    policy, size = _policy(case), {key: case[key] for key in ("nodes", "jobs", "k", "shapes", "queues")}
+    policy, size = policy_of(case), {key: case[key] for key in ("nodes", "jobs", "k", "shapes", "queues")}
     store, memory, emitted = full_cluster(**size), Memory(), 0
     cpu: list[float] = []
     reports: list[CycleReport] = []
@@ -62,8 +63,8 @@ def _case(workload: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
         cpu.append((time.thread_time() - started) * 1e3)
         reports.append(report)
         emitted = len(decisions)
-        _carry_out(store, decisions, case["shapes"], shown=case["shown"])
-        _end_gang(store, number, case["k"])
+        carry_out(store, decisions, case["shapes"], shown=case["shown"])
+        end_gang(store, number, case["k"])
     if reports[-1].tasks_placed != case["k"]:
         raise RuntimeError(f"{case['name']}: {reports[-1].tasks_placed} of {case['k']} pods placed")
     return {
@@ -85,12 +86,12 @@ def full_cluster(nodes: int, jobs: int, k: int, shapes: int, queues: int) -> Clu
     names = [f"q{number}" for number in range(queues)] if queues > 1 else ["default"]
     for name in names:
         store.set_queue(QueueRecord(name))
-    for number in range(nodes * _PER_NODE // k):
+    for number in range(nodes * PER_NODE // k):
         key = JobKey("bench", f"run-{number}")
         store.set_job(JobRecord(key, f"group-run-{number}", names[number % queues], k, phase="Running", running=k))
         for i in range(k):
             record = TaskRecord(f"run-{number}-{i}", "bench", f"run-{number}-{i}", key.name)
-            store.set_task(record, _shape(0), TaskStatus.RUNNING, f"node-{(number * k + i) // _PER_NODE:05d}")
+            store.set_task(record, _shape(0), TaskStatus.RUNNING, f"node-{(number * k + i) // PER_NODE:05d}")
     for number in range(jobs):
         key = JobKey("bench", f"job-{number}")
         store.set_job(JobRecord(key, f"group-{number}", names[number % queues], k, phase="Inqueue"))
@@ -105,13 +106,14 @@ def _shape(number: int) -> Shape:
     return Shape(request=(("cpu", cpu), ("memory", _GIB), ("pods", 1.0)), nonzero=(cpu, _GIB))
 
 
-def _end_gang(store: ClusterStore, number: int, k: int) -> None:
+def end_gang(store: ClusterStore, number: int, k: int) -> None:
+    """Take a running gang of k out of the store."""
     for i in range(k):
         store.remove_task(f"run-{number}-{i}")
     store.remove_job(JobKey("bench", f"run-{number}"))
 
 
-def _carry_out(store: ClusterStore, decisions: Iterable[Decision], shapes: int, *, shown: bool) -> None:
+def carry_out(store: ClusterStore, decisions: Iterable[Decision], shapes: int, *, shown: bool) -> None:
     """Let the cluster be as decided; statuses and reasons only if they are ``shown``."""
     for one in decisions:
         match one:
