@@ -2,6 +2,7 @@
 
 python -m benchmarks                      everything
 python -m benchmarks decision session     some of it
+python -m benchmarks steady --server real one of it with its own options (--help names them)
 """
 
 import argparse
@@ -39,6 +40,7 @@ from benchmarks import (
     topology,
 )
 from benchmarks.console import a_console
+from benchmarks.steady import halves as steady
 from volcano_py.cli.tables import Cell, explained, numbers
 
 HERE = Path(__file__).parent
@@ -58,6 +60,7 @@ RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "binding": binding.run,
     "jobs": jobs.run,
     "admission": admission.run,
+    "steady": steady.run,
 }
 
 
@@ -65,13 +68,15 @@ def main() -> int:
     """Run the chosen workloads one after another and store the result; return 1 if a limit is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("workloads", nargs="*", choices=[*RUNNERS, []], help="default: all")
-    names = parser.parse_args().workloads or list(RUNNERS)
+    steady.add_options(parser)
+    options = vars(parser.parse_args())
+    names = options.pop("workloads") or list(RUNNERS)
     console = a_console()
     record: dict[str, Any] = {"when": datetime.now(UTC).isoformat(timespec="seconds"), "machine": _machine()}
     found: list[limits.Line] = []
     for name in names:
         workload = yaml.safe_load((HERE / "workloads" / f"{name}.yaml").read_text())
-        record[name] = RUNNERS[name](workload)
+        record[name] = RUNNERS[name]({**workload, "options": options} if name == "steady" else workload)
         rows = [{column: str(value) for column, value in _flatten(row).items()} for row in record[name]]
         console.print(*numbers(name, rows, console.width), sep="\n")
         found += limits.lines(workload.get("limits", []), record[name])
@@ -108,6 +113,8 @@ def _limits(found: list[limits.Line]) -> Table:
 def _flatten(row: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in row.items():
+        if key == "series":
+            continue  # for the plot
         if isinstance(value, dict):
             flat.update({f"{key}\n{inner}": number for inner, number in _flatten(value).items()})
         else:

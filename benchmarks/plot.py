@@ -1,33 +1,44 @@
-"""Plots a run: the cost of decisions, the rate of binds, and the used share of each limit.
+"""Plots a run: the cost of decisions, the rate of binds, a steady load, and the used share of each limit.
 
 python -m benchmarks.plot FILE    draws a stored result; without a file, the newest
 """
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 
 from benchmarks.limits import Line
+from benchmarks.steady import panels as steady
 
 RESULTS = Path(__file__).parent / "results"
 OUT = Path(__file__).parent / "out"
+_IN_A_ROW = 3
 _BINDER, _OURS, _MISSED = "#9aa5b1", "#2a6fbb", "#c0392b"
 
 
 def draw(record: dict[str, Any], path: Path) -> Path:
-    """Draw those of the three panels for which a record has numbers."""
+    """Draw those of the panels for which a record has numbers, three in a row.
+
+    Raises ValueError if there are none.
+    """
     mpl.use("Agg")  # no screen is needed
     from matplotlib import pyplot
 
-    panels = [panel for name, panel in _PANELS.items() if record.get(name)]
+    panels = [panel for name, drawn in _PANELS.items() if record.get(name) for panel in drawn]
+    if not panels:
+        raise ValueError(f"nothing of this record is drawn: only {', '.join(_PANELS)} are")
+    columns = min(len(panels), _IN_A_ROW)
+    rows = -(-len(panels) // columns)
     figure, axes = pyplot.subplots(
-        1, len(panels), figsize=(5.6 * len(panels), 4.2), squeeze=False, layout="constrained"
+        rows, columns, figsize=(5.6 * columns, 4.2 * rows), squeeze=False, layout="constrained"
     )
-    for panel, axis in zip(panels, axes[0], strict=True):
+    for axis in axes.flat[len(panels) :]:
+        axis.remove()
+    for panel, axis in zip(panels, axes.flat, strict=False):
         panel(record, axis)
         axis.grid(alpha=0.3)
         axis.set_axisbelow(True)
@@ -92,7 +103,12 @@ def _limits(record: dict[str, Any], axis: Any) -> None:
     axis.set_title("Limits", fontsize=11)
 
 
-_PANELS = {"decision": _decisions, "binding": _binding, "limits": _limits}
+_PANELS: dict[str, tuple[Callable[[dict[str, Any], Any], None], ...]] = {
+    "decision": (_decisions,),
+    "binding": (_binding,),
+    "steady": steady.PANELS,
+    "limits": (_limits,),
+}
 
 
 def main(arguments: Iterable[str] = sys.argv[1:]) -> int:

@@ -45,6 +45,11 @@ def populated(nodes: int, pods: int, shapes: int, *waiting: int) -> contextlib.A
     return _child("populated", ["benchmarks.populated", *map(str, (nodes, pods, shapes, *waiting))])
 
 
+def observed() -> contextlib.AbstractContextManager[Server]:
+    """Start an embedded API server that notes itself what happens to pods (:mod:`benchmarks.steady.apiserver`)."""
+    return _child("observed", ["benchmarks.steady.apiserver"])
+
+
 def _embedded(*flags: str) -> contextlib.AbstractContextManager[Server]:
     return _child("embedded", ["volcano_py.apiserver", "--port", "0", *flags])
 
