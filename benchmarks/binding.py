@@ -40,32 +40,32 @@ def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
 
 async def _case(running: Server, case: dict[str, Any], in_flight: int, rounds: int) -> dict[str, Any]:
     credentials = await load_credentials(kubeconfig=str(running.kubeconfig))
-    bare: list[dict[str, float]] = []
-    ours: list[dict[str, float]] = []
+    bares: list[dict[str, float]] = []
+    own: list[dict[str, float]] = []
     loose: list[dict[str, float]] = []
     async with ApiClient(credentials) as client:
         await cluster.define(client)
         await cluster.make_nodes(client, case["nodes"])
         for number in range(rounds):
             name = f"{case['gangs']}-{number}"
-            bare.append(await _bare(client, running, case, f"bare-{name}", in_flight))
-            ours_now, writes = await _scheduler(client, running, case, f"ours-{name}", case["k"])
-            ours.append(ours_now)
+            bares.append(await bare(client, running, case, f"bare-{name}", in_flight))
+            own_now, writes = await ours(client, running, case, f"ours-{name}", case["k"])
+            own.append(own_now)
             if case.get("gang_tax"):
-                loose_now, _ = await _scheduler(client, running, case, f"loose-{name}", 1)
+                loose_now, _ = await ours(client, running, case, f"loose-{name}", 1)
                 loose.append(loose_now)
         await cluster.remove_nodes(client, case["nodes"])
     return {
         **case,
         "pods": case["gangs"] * case["k"],
-        "bare": _medians(bare),
-        "scheduler": _medians(ours),
+        "bare": _medians(bares),
+        "scheduler": _medians(own),
         "writes": writes,
-        "bind_rate_ratio": _ratio(ours, bare, "binds_per_s"),
-        "makespan_ratio": _ratio(ours, bare, "makespan_s"),
-        "cpu_ratio": _ratio(ours, bare, "all_cpu_s"),
-        **({"gang_tax": _ratio(ours, loose, "makespan_s"), "loose": _medians(loose)} if loose else {}),
-        "ratios": [_ratio([one], [other], "binds_per_s") for one, other in zip(ours, bare, strict=True)],
+        "bind_rate_ratio": _ratio(own, bares, "binds_per_s"),
+        "makespan_ratio": _ratio(own, bares, "makespan_s"),
+        "cpu_ratio": _ratio(own, bares, "all_cpu_s"),
+        **({"gang_tax": _ratio(own, loose, "makespan_s"), "loose": _medians(loose)} if loose else {}),
+        "ratios": [_ratio([one], [other], "binds_per_s") for one, other in zip(own, bares, strict=True)],
     }
 
 
@@ -78,7 +78,7 @@ def _medians(rows: list[dict[str, float]]) -> dict[str, float]:
     return {key: round(statistics.median(row[key] for row in rows), 3) for key in rows[0]}
 
 
-async def _bare(
+async def bare(
     client: ApiClient, running: Server, case: dict[str, Any], namespace: str, in_flight: int
 ) -> dict[str, float]:
     """Bind the pods of a case to nodes chosen beforehand."""
@@ -100,8 +100,13 @@ async def _bare(
     return result
 
 
-async def _scheduler(
-    client: ApiClient, running: Server, case: dict[str, Any], namespace: str, min_member: int
+async def ours(
+    client: ApiClient,
+    running: Server,
+    case: dict[str, Any],
+    namespace: str,
+    min_member: int,
+    settles_s: float = SETTLES_S,
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Let the scheduler daemon find nodes for the same pods and bind them; return times and writes."""
     pods = await cluster.make_pods(client, namespace, case["gangs"], case["k"])
@@ -111,7 +116,7 @@ async def _scheduler(
         await cluster.make_groups(client, namespace, case["gangs"], min_member)
         result = clock.read(await watch.until(len(pods)))
         result["peak_mib"] = peak_memory_mib(scheduler.pid)
-        await asyncio.sleep(SETTLES_S)
+        await asyncio.sleep(settles_s)
         writes = _writes(await scheduler.requests() - before, len(pods))
     await cluster.clean(client, namespace)
     return result, writes

@@ -118,7 +118,8 @@ class Kubelet:
                 self._sooner.clear()
                 wait_s = self._due[0][0] - time.monotonic() if self._due else 1.0
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._sooner.wait(), min(max(wait_s, 0.001), 1.0))
+                    async with asyncio.timeout(min(max(wait_s, 0.001), 1.0)):
+                        await self._sooner.wait()
                 continue
             when, _, work = heapq.heappop(self._due)
             self.late_s.append(max(0.0, time.monotonic() - when))
