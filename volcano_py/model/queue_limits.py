@@ -3,7 +3,7 @@
 Amounts are arrays in row order of the session's resources; queues are columns. See `framework.state.queue_accounts`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.rejections import Reason
+from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, ResourceRegistry, format_amount
 
 
@@ -107,11 +108,22 @@ def real_capability(total: Floats, guarantee: Floats, capability: Floats) -> Flo
     return np.asarray(np.minimum(free[:, None] + guarantee, capability))
 
 
-def columns(
-    records: Sequence[QueueRecord],
-    resources: ResourceRegistry,
-    column: Callable[[QueueRecord, ResourceRegistry], Floats],
-) -> Floats:
-    """Return one column per queue, shape (n_resources, n_queues)."""
-    amounts = [column(record, resources) for record in records]
-    return np.array(amounts, dtype=float).reshape(len(records), len(resources)).T
+def columns(lists: Sequence[ResourceList], resources: ResourceRegistry, missing: float = 0.0) -> Floats:
+    """Return one column per list, as `ResourceList.vector`, shape (n_resources, n_lists)."""
+    found = np.full((len(resources), len(lists)), missing)
+    found[CPU_ROW] = [one.cpu for one in lists]
+    found[MEMORY_ROW] = [one.memory for one in lists]
+    # A Python loop over lists: few of them name other resources.
+    for column, one in enumerate(lists):
+        for name, amount in one.scalars.items():
+            if (row := resources.find(name)) is not None:
+                found[row, column] = amount
+    return found
+
+
+def capabilities(records: Sequence[QueueRecord], resources: ResourceRegistry) -> Floats:
+    """Return the `capability` of every queue, shape (n_resources, n_queues)."""
+    found = columns([record.capability for record in records], resources, missing=np.inf)
+    plain = found[[CPU_ROW, MEMORY_ROW]]
+    found[[CPU_ROW, MEMORY_ROW]] = np.where(plain <= 0, np.inf, plain)
+    return found

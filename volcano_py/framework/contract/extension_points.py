@@ -177,6 +177,10 @@ class Overused(ExtensionPoint):
     def overused(self, queue: QueueInfo) -> bool:
         """Say whether the queue gets nothing more in this session."""
 
+    def overused_queues(self) -> Bools | None:
+        """Return `overused` of all queues now, shape (n_queues,); None if they must be asked about one by one."""
+        return None
+
     def why_overused(self, queue: QueueInfo) -> Reason | None:
         """Return the text for users about a queue that is overused; None for a text without numbers."""
         return None

@@ -167,6 +167,21 @@ class Hooks:
             self.ignore(failure)
             return True
 
+    def overused_queues(self) -> Bools:
+        """Return `overused` of all queues, (n_queues,)."""
+        found = np.zeros(len(self._state.queues), dtype=bool)
+        for point in self._overused:
+            try:
+                overused = combine.Point(point.plugin, "overused_queues")()
+            except PluginFailed as failure:
+                self.ignore(failure)
+                overused = None
+            if overused is None:
+                # A Python loop over queues, for plugins that know one at a time.
+                return np.array([self.overused(queue) for queue in self._state.queues.values()], dtype=bool)
+            found |= overused
+        return found
+
     def why_overused(self, queue: QueueInfo) -> Reason:
         """Return why an overused queue gets nothing more."""
         return refusals.why_overused(self._overused, queue, self.ignore)

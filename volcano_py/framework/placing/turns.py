@@ -139,9 +139,9 @@ class Turns:
             if self._nowhere[shape_id]:
                 self._rejections[shape_id] = self._placement.rejection(shape_id)
         infos = list(state.queues.values())
-        for row in np.flatnonzero(np.bincount(self._queue[mine], minlength=1)).tolist():
-            if self._hooks.overused(infos[row]):
-                state.outcome.queue_limits[infos[row].name] = self._hooks.why_overused(infos[row])
+        theirs = np.bincount(self._queue[mine], minlength=len(infos)) > 0
+        for row in np.flatnonzero(theirs & self._hooks.overused_queues()).tolist():
+            state.outcome.queue_limits[infos[row].name] = self._hooks.why_overused(infos[row])
 
     def explain(self, jobs: Bools) -> None:
         """Record for those of these jobs (n_jobs,) that got nothing what a turn at the end would have recorded.
@@ -197,6 +197,8 @@ class Turns:
 
 def _firsts(shapes: Codes) -> list[tuple[int, int]]:
     """Return the distinct shapes (n,) in order of their first place, with that place."""
+    if len(shapes) and (shapes == shapes[0]).all():  # as of most jobs; much faster
+        return [(int(shapes[0]), 0)]
     distinct, first = np.unique(shapes, return_index=True)
     order = np.argsort(first)
     return list(zip(distinct[order].tolist(), first[order].tolist(), strict=True))

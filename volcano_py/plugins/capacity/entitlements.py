@@ -28,7 +28,7 @@ import numpy as np
 from volcano_py.api.keys import ROOT_QUEUE
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import QueueRecord
-from volcano_py.model.queue_limits import capability, columns, real_capability
+from volcano_py.model.queue_limits import capabilities, columns, real_capability
 from volcano_py.model.queue_tree import QueueTree
 from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, PODS_ROW, ResourceRegistry
@@ -103,9 +103,9 @@ class _Lists:
 
     def __init__(self, records: Sequence[QueueRecord], resources: ResourceRegistry) -> None:
         self._records = records
-        self.capability = columns(records, resources, capability)
-        self.deserved = columns(records, resources, lambda record, known: record.deserved.vector(known))
-        written = columns(records, resources, lambda record, known: record.guarantee.vector(known))
+        self.capability = capabilities(records, resources)
+        self.deserved = columns([record.deserved for record in records], resources)
+        written = columns([record.guarantee for record in records], resources)
         self.guarantee = np.minimum(written, self.capability)
         self.excess = written > self.capability + EPSILON
         self.guarantee_named = _named([record.guarantee for record in records], resources)

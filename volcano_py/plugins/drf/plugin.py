@@ -146,5 +146,6 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         shares = dominant_share(ssn.jobs.taken[self._rows], self._total)
         rows = ssn.jobs.present()
         rows = rows[shares[rows] > 0]
-        for row, share in zip(rows.tolist(), shares[rows].tolist(), strict=True):
-            ssn.report.job_shares[ssn.jobs.record(row).key] = share
+        # A Python loop over jobs that hold something: each is reported by name.
+        keys = [ssn.jobs.record(row).key for row in rows.tolist()]
+        ssn.report.job_shares.update(zip(keys, shares[rows].tolist(), strict=True))

@@ -52,6 +52,7 @@ from volcano_py.framework.state.report import QueueReport
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.queue_limits import (
+    capabilities,
     capability,
     columns,
     divisors,
@@ -93,8 +94,8 @@ class Proportion(
         """Sum up what queues request and hold, and divide the cluster."""
         self._ssn = ssn
         self._queues = queues = ssn.accounts.track_queues()
-        limits = columns(queues.records, ssn.resources, capability)
-        guarantee = columns(queues.records, ssn.resources, lambda record, resources: record.guarantee.vector(resources))
+        limits = capabilities(queues.records, ssn.resources)
+        guarantee = columns([record.guarantee for record in queues.records], ssn.resources)
         weights = np.array([record.weight for record in queues.records], dtype=float)
         self._guarantee = guarantee
         self._capability = real_capability(ssn.total, guarantee, limits)
@@ -128,6 +129,10 @@ class Proportion(
             if limit >= held + EPSILON:
                 return False
         return True
+
+    def overused_queues(self) -> Bools:
+        """Return the queues that hold all that they deserve, of every resource, (n_queues,)."""
+        return np.asarray((self._deserved < self._queues.taken + EPSILON).all(axis=0))
 
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
         """Return how many tasks like this one, at most ``wanted``, fit into what the queue deserves."""
@@ -281,7 +286,8 @@ class Proportion(
     def on_session_close(self, ssn: State) -> None:
         """Report what queues deserve and hold; idle queues are included so that their metrics go to 0 and stay."""
         names = ssn.resources.names
-        busy = self._queues.with_jobs().tolist()
+        overused = (self._queues.with_jobs() & self.overused_queues()).tolist()
+        share_of = shares(self._queues.taken, self._divisor).tolist()
         amounts = (self._queues.taken, self._request, self._deserved, self._reserved)
         by_queue: list[list[list[float]]] = [columns.T.tolist() for columns in amounts]
         # A Python loop over queues: there is one report per queue.
@@ -289,8 +295,8 @@ class Proportion(
             allocated, request, due, inqueue = (dict(zip(names, rows[row], strict=True)) for rows in by_queue)
             ssn.report.queues[record.name] = QueueReport(
                 weight=record.weight,
-                share=self._share(row),
-                overused=busy[row] and self.overused(ssn.queues[record.name]),
+                share=share_of[row],
+                overused=overused[row],
                 allocated=allocated,
                 request=request,
                 deserved=due,
