@@ -314,6 +314,8 @@ class ClusterStore:
         self._places.append(None)
         self._task_records.append(None)
         height = self._task_table.height
+        if height <= len(self._status):
+            return
         self._status = grown(self._status, height)
         self._node = grown(self._node, height)
         self._job = grown(self._job, height)
