@@ -296,8 +296,7 @@ class ClusterStore:
 
     def rows_of(self, uids: Iterable[str]) -> list[int]:
         """Return the rows of those tasks that are known."""
-        rows = (self._task_table.get(uid) for uid in uids)
-        return [row for row in rows if row is not None]
+        return [row for uid in uids if (row := self._task_table.get(uid)) is not None]
 
     def task(self, uid: str) -> TaskPlace | None:
         """Return a task with its status and node, None if it is unknown."""
@@ -313,8 +312,7 @@ class ClusterStore:
     def _add_task_row(self) -> None:
         self._places.append(None)
         self._task_records.append(None)
-        height = self._task_table.height
-        if height <= len(self._status):
+        if (height := self._task_table.height) <= len(self._status):
             return
         self._status = grown(self._status, height)
         self._node = grown(self._node, height)
