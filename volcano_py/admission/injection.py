@@ -99,6 +99,8 @@ class Injector:
         self._missing: frozenset[str] = frozenset()
         self._written: list[str] = []
         self._refused: dict[str, str] = {}  # version of each configuration that was refused last as outdated
+        self._clock = clock
+        self._not_before: dict[str, float] = {}  # monotonic time that the API server has asked to wait for, by name
 
     async def inject(self, authorities: bytes) -> bool:
         """Write the bundle where it is missing; return whether every configuration that exists has it."""
@@ -109,7 +111,8 @@ class Injector:
             if found is None:
                 missing.append(name)
             elif patch := changes(found, authorities, self._url, path):
-                complete = await self._write(resource, name, patch) and complete
+                waits = self._clock.monotonic() < self._not_before.get(name, 0.0)
+                complete = not waits and await self._write(resource, name, patch) and complete
         if self._written:
             log.info("webhook configurations trust the certificate", names=self._written)
             self._written = []
@@ -138,6 +141,7 @@ class Injector:
                 resource, name, patch, Configuration, kind=PatchType.JSON, timeout_s=_WRITE_TIMEOUT_S
             )
         except errors.ApiError as error:
+            self._not_before[name] = self._clock.monotonic() + (error.retry_after_s or 0.0)
             outdated = isinstance(error, errors.Conflict | errors.Invalid | errors.NotFound)
             if outdated and self._refused.get(name) != version:  # what is refused twice has not changed meanwhile
                 self._refused[name] = version

@@ -29,10 +29,12 @@ class Refusing(ApiClient):
 
     def __init__(self) -> None:
         super().__init__(Credentials("http://127.0.0.1:1"))
-        self.asked = 0
+        self.asked = 0  # to create
+        self.patches = 0
         self.refusal: errors.ApiError = errors.Forbidden("patch", "/apis", "no", status=403)
 
     async def patch(self, *_: Any, **__: Any) -> Any:
+        self.patches += 1
         raise self.refusal
 
     async def create(self, resource: Resource, *_: Any, **__: Any) -> Any:
@@ -74,6 +76,25 @@ async def test_a_configuration_that_is_refused_unchanged_is_a_warning() -> None:
     assert [line["event"] for line in lines if line["log_level"] == "warning"] == [
         "a webhook configuration cannot be written; trying again"
     ]
+
+
+async def test_a_configuration_is_not_written_before_the_api_server_wants_it_although_its_watch_brings_changes() -> (
+    None
+):
+    """Found by simulation: whoever applied the configurations again made the injector write at once."""
+    clock, client = FakeClock(), Refusing()
+    client.refusal = errors.TooManyRequests("patch", "/apis", "busy", status=429, retry_after_s=3.0)
+    busy = injector(client, clock)
+
+    assert not await busy.inject(b"bundle")
+    for _ in range(29):
+        clock.advance(0.1)
+        assert not await busy.inject(b"bundle")
+    assert client.patches == len(PATHS)
+    clock.advance(0.2)
+    assert not await busy.inject(b"bundle")
+
+    assert client.patches == 2 * len(PATHS)
 
 
 async def test_the_secret() -> None:
