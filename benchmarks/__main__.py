@@ -24,6 +24,7 @@ from rich.text import Text
 from benchmarks import (
     admission,
     binding,
+    borrowing,
     claims,
     decision,
     deep,
@@ -54,6 +55,7 @@ RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "session": session.run,
     "deep": deep.run,
     "million": million.run,
+    "borrowing": borrowing.run,
     "restart": restart.run,
     "lag": lag.run,
     "idle": idle.run,

@@ -236,6 +236,19 @@ async def test_such_a_cycle_runs_again_when_the_answer_may_change_but_not_before
     assert stage.loop.cycles == 3
 
 
+async def test_a_cycle_that_stopped_evicting_is_followed_by_another_one_at_once(stage):
+    stage.report = CycleReport(pending_tasks=1, evictions_left=True)
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.03)
+    assert stage.loop.cycles == 2  # at the start, and for the change
+
+    stage.report = CycleReport(pending_tasks=1)
+    await stage.pass_time(0.03)
+    assert stage.loop.cycles == 3
+    await stage.pass_time(0.5)
+    assert stage.loop.cycles == 3
+
+
 async def test_a_refused_decision_asks_for_another_cycle(stage):
     stage.emits = [(BIND,)]
     stage.up_to_date = False

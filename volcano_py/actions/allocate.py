@@ -32,11 +32,17 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Statement
 from volcano_py.model.arrays import Bools, Rows
+from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.shape import Admission
 from volcano_py.model.statuses import PodGroupPhase
 
 _NOT_ENQUEUED: Final = PodGroupPhase.PENDING.value
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
+_LATE: Final = Reason(
+    "scheduler",
+    "late-room",
+    "room that was reserved for another PodGroup has just become free: the next cycle tries it",
+)
 _MANY: Final = 64  # jobs; fewer are not looked at all at once before their turns
 _IN_VAIN: Final = 8  # turns in vain that cost as much as a look at all jobs
 _FIRST_AHEAD: Final = 16  # jobs whose tasks are put in order at once
@@ -58,8 +64,8 @@ def allocate(ssn: Session) -> None:
         if ssn.nominated_room
         else frozenset()
     )
-    alone = not ssn.nominated_room and ssn.admission is None  # otherwise what is open differs from job to job
-    _Allocation(ssn, shapes, at_gate, turns if alone else None).run(with_tasks, victims)
+    alike = ssn.admission is None  # otherwise what is open differs from job to job
+    _Allocation(ssn, shapes, at_gate, turns if alike else None).run(with_tasks, victims)
 
 
 class _Allocation:
@@ -75,26 +81,46 @@ class _Allocation:
         self._ahead = _FIRST_AHEAD
         self._in_vain: list[int] = []  # jobs that had their turn in vain since the last look at all jobs
         self._moved = True  # whether any job got something since then
+        self._served = np.zeros(len(ssn.state.jobs), dtype=bool)  # jobs that got something
+        self._had_turn = np.zeros(len(ssn.state.jobs), dtype=bool)
+        self._reserving: _BehindReservations | None = None
 
     def run(self, with_tasks: Bools, victims: frozenset[int]) -> None:
         """Give every job its turn that may get something, of these (n_jobs,) and of those at the gate."""
         ssn = self._ssn
         tried = with_tasks.copy()
         tried[list(self._at_gate)] = True
-        if self._turns is not None and self._skips and np.count_nonzero(tried) > _MANY:
+        many = self._skips and np.count_nonzero(tried) > _MANY
+        if ssn.nominated_room:
+            if self._turns is not None and many:
+                self._reserving = _BehindReservations(ssn, self._turns)
+            else:
+                self._turns = None
+        elif self._turns is not None and many:
             tried &= self._look_at_all(self._turns, tried)
         rows = np.flatnonzero(tried)
-        order = SchedulingOrder(ssn.state, ssn.hooks, rows, skip_overused=True, behind=victims)
+        order = SchedulingOrder(ssn.state, ssn.hooks, rows, skip_overused=True, behind=victims, futile=self._reserving)
         for queue, row in order:
             self._turn(order, queue, row, with_tasks[row])
         if self._turns is not None:
-            self._note(self._turns)
-            self._turns.settle()
-            ssn.state.outcome.reasons = self._turns
+            self._settle(self._turns, with_tasks)
+
+    def _settle(self, turns: Turns, with_tasks: Bools) -> None:
+        """Let the reasons of jobs that got nothing be those of the end, except of jobs that see room of their own."""
+        ssn = self._ssn
+        if self._reserving is not None:
+            turns.in_vain(with_tasks & ~self._served & ~ssn.nominated_room.may_be_opened)
+        else:
+            self._note(turns)
+        turns.settle()
+        ssn.state.outcome.reasons = turns
+        if self._reserving is not None:
+            self._reserving.explain_late_hope(with_tasks & ~self._had_turn)
 
     def _turn(self, order: SchedulingOrder, queue: QueueInfo, row: int, places: bool) -> None:
         ssn = self._ssn
         job = ssn.state.job(row)
+        self._had_turn[row] = True
         try:
             admitted = _admit(ssn, queue, job, self._at_gate.pop(row, None))
             try_job = _try_with_nominated_room if ssn.nominated_room else _try
@@ -104,6 +130,7 @@ class _Allocation:
             _stop_behind(ssn, order, queue, job)
             return
         self._moved |= moved
+        self._served[row] |= moved
         if not moved:
             _stop_behind(ssn, order, queue, job)
             self._had_nothing(order, row)
@@ -129,6 +156,11 @@ class _Allocation:
             return
         self._in_vain.append(row)
         if self._skips and self._moved and len(self._in_vain) >= _IN_VAIN:
+            if self._reserving is not None:
+                self._moved = False
+                self._in_vain.clear()
+                self._reserving.look_again()
+                return
             self._note(turns)
             order.keep(self._look_at_all(turns, turns.jobs()))
 
@@ -144,6 +176,47 @@ class _Allocation:
         mask[self._in_vain] = True
         turns.in_vain(mask)
         self._in_vain.clear()
+
+
+class _BehindReservations:
+    """The jobs that would get nothing at their turn while room is nominated (`scheduling_order.Futile`).
+
+    Room that is open to a job is closed again after its turn, so a no stays a no for the jobs to which no room is open,
+    until somebody takes room elsewhere than where it was reserved. Then all jobs are looked at again.
+    """
+
+    def __init__(self, ssn: Session, turns: Turns) -> None:
+        self._ssn = ssn
+        self._turns = turns
+        self._given_up = ssn.nominated_room.given_up
+        self._known = self._look()
+
+    def _look(self) -> Bools:
+        return self._turns.jobs() & ~self._turns.possible() & ~self._ssn.nominated_room.may_be_opened
+
+    def look_again(self) -> None:
+        """Look at all jobs: some have got something."""
+        self._known = self._look()
+
+    def known(self) -> Bools:
+        if self._given_up != self._ssn.nominated_room.given_up:
+            self._given_up = self._ssn.nominated_room.given_up
+            self._turns.begin_again()
+            self.look_again()
+        return self._known
+
+    def includes(self, row: int) -> bool:
+        return bool(self.known()[row])
+
+    def explain_late_hope(self, without_turn: Bools) -> None:
+        """Record why jobs (n_jobs,) got nothing whose tasks would find a node only since their turn."""
+        state = self._ssn.state
+        late = without_turn & ~self._turns.settled() & ~self._ssn.nominated_room.may_be_opened
+        # A Python loop over these jobs: nearly always there are none.
+        for row in np.flatnonzero(late).tolist():
+            if state.jobs.record(row).queue not in state.outcome.queue_limits:
+                shapes = np.unique(state.tasks.shape[self._ssn.hooks.pending.of(row)]).tolist()
+                state.outcome.rejections[row] = dict.fromkeys(shapes, Rejection(len(state.nodes), blocked=_LATE))
 
 
 def _stop_behind(ssn: Session, order: SchedulingOrder, queue: QueueInfo, job: JobInfo) -> None:

@@ -80,22 +80,35 @@ class Preempt(Action):
         """Run the action."""
         starving = StarvingJobs(ssn.eviction)
         futile = FutileJobs(ssn.eviction, Purpose.PREEMPT, starving)
-        with_own = ssn.eviction.with_candidates
-        if (futile.all_now() & ~with_own)[starving.rows].all():
+        if (futile.all_now() & ~ssn.eviction.with_candidates)[starving.rows].all():
             return
         order = SchedulingOrder(ssn.state, ssn.hooks, starving.rows, skip_overused=False)
         search = _Search()
         if self._topology_aware is not None:
             search = _Search(ssn.eviction.blind_predicates, self._topology_aware.of(len(ssn.state.nodes)))
-        # A Python loop over the queues and, in each, over the starving jobs that are not futile at their turn.
-        for queue, rows in list(order.by_queue()):  # plans do not change their order
-            left = rows
-            while len(left := futile.first_with_hope(left)):
-                row, left = int(left[0]), left[1:]
-                _attempt(ssn, queue, ssn.state.job(row), starving.tasks(row), search, inside=False)
-            for row in rows[with_own[rows]].tolist():
-                _attempt(ssn, queue, ssn.state.job(row), starving.tasks(row), search, inside=True)
+        # A Python loop over the queues; plans do not change their order.
+        for queue, rows in list(order.by_queue()):
+            if not _in_queue(ssn, queue, rows, starving, futile, search):
+                break
         ssn.eviction.end_of_action()
+
+
+def _in_queue(
+    ssn: Session, queue: QueueInfo, rows: Rows, starving: StarvingJobs, futile: FutileJobs, search: _Search
+) -> bool:
+    """Make plans for the starving jobs of a queue (rows), in order; say whether all of them had their turn."""
+    left = rows
+    # Python loops over the starving jobs that are not futile at their turn, and over those with victims of their own.
+    while len(left := futile.first_with_hope(left)):
+        if ssn.eviction.must_stop():
+            return False
+        row, left = int(left[0]), left[1:]
+        _attempt(ssn, queue, ssn.state.job(row), starving.tasks(row), search, inside=False)
+    for row in rows[ssn.eviction.with_candidates[rows]].tolist():
+        if ssn.eviction.must_stop():
+            return False
+        _attempt(ssn, queue, ssn.state.job(row), starving.tasks(row), search, inside=True)
+    return True
 
 
 def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search, *, inside: bool) -> None:
@@ -122,7 +135,7 @@ def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, searc
         return
     # A Python loop over the tasks of the job that still wait; it ends with the first that finds no node.
     for task in tasks[ssn.state.tasks.status[tasks] == TaskStatus.PENDING].tolist():
-        if not _plan(ssn, queue, job, np.array([task]), own, search, starving_or_not=True):
+        if ssn.eviction.must_stop() or not _plan(ssn, queue, job, np.array([task]), own, search, starving_or_not=True):
             return
 
 

@@ -58,6 +58,9 @@ class Reclaim(Action):
         order = SchedulingOrder(ssn.state, ssn.hooks, starving.rows, skip_overused=True, futile=futile)
         # A Python loop over the starving jobs that are not futile.
         for queue, row in order:
+            if ssn.eviction.must_stop():
+                note_overused(ssn.state, ssn.hooks, starving.rows)
+                break
             job = ssn.state.job(row)
             try:
                 with ssn.nominated_room.open_to(job):

@@ -215,6 +215,8 @@ class CycleLoop:
                 self._cache.write_lost()
             if report.pending_tasks or report.jobs_refused:
                 self._wake_within(self._pause_for(report), "period")
+            if report.evictions_left:
+                self.wake("evictions")
             if report.tells_in is not None:
                 self._wake_within(report.tells_in, "arrivals")
         finally:

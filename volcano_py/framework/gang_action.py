@@ -44,6 +44,8 @@ class GangAction(Action):
         """Run the action."""
         starving = StarvingJobs(ssn.eviction)
         for queue, row in SchedulingOrder(ssn.state, ssn.hooks, starving.rows, skip_overused=self.skip_overused):
+            if ssn.eviction.must_stop():
+                break
             job, tasks = ssn.state.job(row), starving.tasks(row)
             requesting = tasks[~ssn.state.classes.best_effort[ssn.state.tasks.shape[tasks]]]
             try:

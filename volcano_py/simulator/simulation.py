@@ -135,6 +135,8 @@ class Simulation:
             self._carry_out(batch, token)
         if self.report.pending_tasks or self.report.jobs_refused:
             self._wake(self._timing.period_s)
+        if self.report.evictions_left:
+            self._wake()
 
     def _carry_out(self, batch: tuple[Decision, ...], token: SnapshotToken) -> None:
         binds = [decision for decision in batch if isinstance(decision, Bind)]

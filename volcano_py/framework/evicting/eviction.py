@@ -229,6 +229,16 @@ class Eviction:
         found.plan_results = self.plan_results.within()
         return found
 
+    def must_stop(self) -> bool:
+        """Say whether no further plan may be made in this cycle; the report then says that the next one must follow.
+
+        Actions ask this only before they make a plan.
+        """
+        if not self.plan_results.exhausted:
+            return False
+        self.state.report.evictions_left = True
+        return True
+
     def end_of_action(self) -> None:
         """Withdraw the plans that need no eviction: allocate will place their tasks."""
         for statement in self.free_rooms:

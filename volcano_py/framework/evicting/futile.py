@@ -36,7 +36,7 @@ class FutileJobs:
         self._state = eviction.state
         self._purpose = purpose
         self._starving = starving
-        self._tried = eviction.room.may_be_opened() if eviction.hooks.built_in else None  # (n_jobs,); None: all are
+        self._tried = eviction.room.may_be_opened if eviction.hooks.built_in else None  # (n_jobs,); None: all are
         self._classes: tuple[Ints, dict[Hashable, int]] | None = None
         self._with_victims: Bools | None = None
         self._moment = (-1, -1)
@@ -166,7 +166,7 @@ class FutileJobs:
         state, eviction, starving, n = self._state, self._eviction, self._starving, len(self._state.jobs)
         classes = np.full(n, _NO_CLASS, dtype=np.int64)
         numbers: dict[Hashable, int] = {}
-        if eviction.room or not eviction.all_count(self._purpose) or not eviction.gang_alone:
+        if not eviction.all_count(self._purpose) or not eviction.gang_alone:
             return classes, numbers
         of_job = [np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)]
         alike = starving.mask()
@@ -177,7 +177,7 @@ class FutileJobs:
         rules = state.jobs.rules
         for others in (rules.role_minimums.jobs, rules.with_sub_groups, rules.with_topology):
             alike[others] = False
-        alike &= ~eviction.pending_evictions.with_preemptors()
+        alike &= ~eviction.pending_evictions.with_preemptors() & ~eviction.room.may_be_opened
         # A Python loop over the jobs that are left, once in an action in which some plan has failed.
         rows = np.array(
             [row for row in np.flatnonzero(alike).tolist() if not state.jobs.record(row).task_min_available],

@@ -67,7 +67,7 @@ class GangPlans:
         placed = 0
         # A Python loop over the tasks of a job without a gang, as long as it starves.
         for row in range(len(tasks)):
-            if not self._eviction.starving(self._job):
+            if not self._eviction.starving(self._job) or self._eviction.must_stop():
                 break
             placed += self._make(tasks[row : row + 1], 1, cause)
         return placed

@@ -125,13 +125,15 @@ class Plan:
     def _plan_class_of(self, tasks: Rows) -> Hashable | None:
         """Return all that a plan for these tasks depends on besides their number; None if it depends on more.
 
-        There is a class for a job that holds nothing and whose tasks are equal, if no room is nominated and all plugins
-        state that they read nothing else (`Plugin.counts`).
+        There is a class for a job that holds nothing and whose tasks are equal, if no nominated room is open to it and
+        all plugins state that they read nothing else (`Plugin.counts`).
         """
         eviction, job = self._eviction, self._job
         shapes, priorities = eviction.state.tasks.shape[tasks], eviction.state.tasks.priority[tasks]
         alike = (shapes == shapes[0]).all() and (priorities == priorities[0]).all()
-        if not alike or eviction.room or self._bound or eviction.state.jobs.taken[:, job.row].any():
+        if not alike or self._bound or eviction.state.jobs.taken[:, job.row].any():
+            return None
+        if eviction.room.may_be_opened[job.row]:
             return None
         if job.record.task_min_available or len(tasks) < self._needed:
             return None
@@ -356,7 +358,7 @@ class Plan:
         statement.rollback(checkpoint)
         self._trim(planned, list(victims.reshape(-1, 1)) if units is None else units)
         self._replay(planned)
-        eviction.plan_results.success()
+        eviction.plan_results.success(evicts=bool(statement.evicted))
         if statement.evicted:
             eviction.pending_evictions.add(self._job, statement.evicted)
             statement.commit(cause)

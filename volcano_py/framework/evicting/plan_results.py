@@ -1,6 +1,15 @@
-"""What has come of the plans of a session: how many were concluded, and which classes of plans fail at present."""
+"""What has come of the plans of a session: how many were concluded, and which classes of plans fail at present.
+
+A cycle carries out at most `MOST_PLANS` plans that evict somebody; the next cycle, which begins at once, continues in
+scheduling order. Otherwise one cycle would last for minutes when thousands of jobs may evict others, and meanwhile no
+victim's room would be given to anybody, and no job that needs no eviction would be placed.
+"""
 
 from collections.abc import Hashable
+from typing import Final
+
+MOST_PLANS: Final = 200
+"""A number of plans and not a time: equal clusters lead to equal decisions. One plan takes a few milliseconds."""
 
 
 class PlanResults:
@@ -11,6 +20,7 @@ class PlanResults:
         self._whole = whole or self
         self.failed: dict[Hashable, int] = {}
         """Classes of plans (`Plan`) that fail at present -> the smallest number of tasks that was too many."""
+        self._that_evict = 0
         self.concluded = 0
         """How many plans have found nothing or have been carried out; only the whole session counts."""
 
@@ -28,8 +38,14 @@ class PlanResults:
         if plan_class is not None:
             self.failed[plan_class] = min(needed, self.failed.get(plan_class, needed))
 
-    def success(self) -> None:
+    def success(self, *, evicts: bool) -> None:
         """Note that a plan is carried out: others that have failed may succeed now, wherever they were made."""
         self._whole.concluded += 1
+        self._whole._that_evict += evicts
         self.failed.clear()
         self._whole.failed.clear()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether this session has carried out as many plans that evict somebody as one may."""
+        return self._whole._that_evict >= MOST_PLANS

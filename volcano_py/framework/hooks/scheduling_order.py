@@ -51,13 +51,17 @@ class _Waiting:
 
     def pop(self) -> int:
         """Return the row of the first job and drop it."""
-        place = self._next
-        if self._returned and (
-            place >= len(self._rows) or self._returned[0][0] < tuple([key.item(place) for key in self._keys])
-        ):
+        if self.goes_on():
             return heapq.heappop(self._returned)[1]
         self._next += 1
-        return int(self._rows[place])
+        return int(self._rows[self._next - 1])
+
+    def goes_on(self) -> bool:
+        """Say whether the first job is one that has been given back."""
+        if not self._returned:
+            return False
+        place = self._next
+        return place >= len(self._rows) or self._returned[0][0] < tuple([key.item(place) for key in self._keys])
 
     def following(self, most: int) -> Rows:
         """Return the rows of the next jobs that have had no turn yet, in order."""
@@ -72,13 +76,17 @@ class _Waiting:
         self._next = 0
 
     def skip(self, jobs: Bools) -> None:
-        """Drop the first jobs as long as they are among these, mask (n_jobs,); none has been given back."""
-        wanted = np.flatnonzero(~jobs[self._rows[self._next :]])
-        self._next = self._next + int(wanted[0]) if len(wanted) else len(self._rows)
+        """Drop the first jobs as long as they are among these, mask (n_jobs,), and have had no turn yet."""
+        if not self._returned:
+            wanted = np.flatnonzero(~jobs[self._rows[self._next :]])
+            self._next = self._next + int(wanted[0]) if len(wanted) else len(self._rows)
+        # A Python loop up to the job that was given back.
+        while self._next < len(self._rows) and not self.goes_on() and jobs[self._rows[self._next]]:
+            self._next += 1
 
     def first(self) -> int:
-        """Return the row of the first job; none has been given back."""
-        return int(self._rows[self._next])
+        """Return the row of the first job."""
+        return self._returned[0][1] if self.goes_on() else int(self._rows[self._next])
 
     def rest(self) -> Rows:
         """Return the rows of the jobs that have had no turn yet, in order."""
@@ -117,8 +125,12 @@ class _ByNamespace:
         """Return the row of the first job of the first namespace and drop it."""
         return self._waiting[self._first_namespace()].pop()
 
+    def goes_on(self) -> bool:
+        """Say whether the first job of the first namespace is one that has been given back."""
+        return self._waiting[self._first_namespace()].goes_on()
+
     def first(self) -> int:
-        """Return the row of the first job of the first namespace; none has been given back."""
+        """Return the row of the first job of the first namespace."""
         return self._waiting[self._first_namespace()].first()
 
     def _first_namespace(self) -> str:
@@ -138,7 +150,7 @@ class _ByNamespace:
             waiting.keep(jobs)
 
     def skip(self, jobs: Bools) -> None:
-        """Drop the first jobs as long as they are among these, mask (n_jobs,); none has been given back."""
+        """Drop the first jobs as long as they are among these, mask (n_jobs,), and have had no turn yet."""
         while self:
             waiting = self._waiting[self._first_namespace()]
             waiting.skip(jobs)
@@ -258,7 +270,7 @@ def _skip(waiting: _Waiting | _ByNamespace, futile: Futile) -> None:
     """Drop the first jobs as long as they are futile now."""
     while waiting:
         waiting.skip(futile.known())
-        if not waiting or not futile.includes(waiting.first()):
+        if not waiting or waiting.goes_on() or not futile.includes(waiting.first()):
             return
 
 

@@ -82,6 +82,11 @@ class Turns:
         found[self._job] = True
         return found
 
+    def begin_again(self) -> None:
+        """Forget which shapes had no node: somebody has left room to others (`NominatedRoom.given_up`)."""
+        self._nowhere[:] = False
+        self._open = self._certain
+
     def possible(self) -> Bools:
         """Return the jobs of which a turn may place a task now, (n_jobs,); all others will get nothing."""
         nowhere, self._full = self._look_at(self._open)

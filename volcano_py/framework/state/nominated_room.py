@@ -27,6 +27,7 @@ placement. A nomination of another scheduler ends when that scheduler removes it
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.decisions import Nominate
 from volcano_py.model.objects import TaskTrait
+from volcano_py.model.resources import EPSILON
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot import layout
 from volcano_py.snapshot.columns import NominatedTasks
@@ -81,6 +83,8 @@ class NominatedRoom:
         pending = (tasks.status == TaskStatus.PENDING) & (tasks.traits & TaskTrait.BACKING_OFF.value == 0)
         self._pending_at_open: Bools = pending if self._nominated else np.zeros(0, dtype=bool)
         self._lowest = min((one.priority for one in self._nominated), default=0)
+        self.given_up = 0
+        """How often a turn with open room left more room to others than there was before."""
 
     def __bool__(self) -> bool:
         return bool(self._nominated)
@@ -124,8 +128,9 @@ class NominatedRoom:
         """Let a job use the room reserved for it, and that of tasks with a lower priority than its highest."""
         return self._opened(self._of_job.get(job.row, []) + self._of_lower(job)) if self._nominated else _NOTHING
 
+    @cached_property
     def may_be_opened(self) -> Bools:
-        """Return the jobs to which `open_to` may open room, (n_jobs,); to all others it opens nothing."""
+        """The jobs to which `open_to` may open room, (n_jobs,); to all others it opens nothing."""
         tasks = self._state.tasks
         found = np.zeros(len(self._state.jobs), dtype=bool)
         if self._nominated:
@@ -152,12 +157,21 @@ class NominatedRoom:
     @contextmanager
     def _opened(self, nominated: list[_Nominated]) -> Iterator[None]:
         opened = [one for one in nominated if one.task in self._reserved]  # not what is open already
+        before = self._room_on(opened)
         for one in opened:
             self._release(one)
         try:
             yield
         finally:
             self._close(opened)
+            status, node = self._state.tasks.status, self._state.tasks.node
+            elsewhere = any(status[one.task] != TaskStatus.PENDING and node[one.task] != one.node for one in opened)
+            self.given_up += elsewhere or bool((self._room_on(opened) > before + EPSILON).any())
+
+    def _room_on(self, nominated: list[_Nominated]) -> Floats:
+        """Return what is idle now and once all is released on the nodes of these tasks, (2 * n_resources, n)."""
+        view = self._state.nodes.rows_view(np.array([one.node for one in nominated], dtype=np.intp))
+        return np.concatenate((view.idle, view.future_idle))
 
     def _waiting_of(self, job: JobInfo) -> Rows:
         """Return the tasks of a job that were pending when the session opened and are not backing off, shape (n,)."""

@@ -47,6 +47,7 @@ class CycleReport:
     # Until when (seconds since the epoch) a cycle over the same state of the cluster would decide nothing again.
     repeats_until: float = -math.inf
     tells_in: float | None = None  # seconds until users may be told about a job whose tasks keep arriving, if any
+    evictions_left: bool = False  # whether the next cycle must begin at once, because this one stopped evicting
     preemption_attempts: int = 0  # nodes on which an action simulated evictions
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
     plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> sum of all calls
