@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import re
 import sys
 import tempfile
@@ -16,6 +17,8 @@ from volcano_py.conf.defaults import BUILT_IN_CONF
 
 VC_SCHEDULER = Path(sys.executable).with_name("vc-scheduler")
 VC_CONTROLLERS = VC_SCHEDULER.with_name("vc-controller-manager")
+# An installed program runs the package of its installation; the result names the commit of this checkout.
+THIS_CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 READY_S = 120.0
 _END_S = 20.0
 _REQUESTS = re.compile(r"^volcano_py_api_requests_total\{([^}]*)\} (\S+)$", re.MULTILINE)
@@ -87,6 +90,7 @@ async def _running(
             f"--healthz-address=127.0.0.1:{health}",
             stdout=log,
             stderr=log,
+            env=THIS_CHECKOUT,
         )
     try:
         await _until_ready(health, process, output)

@@ -30,6 +30,7 @@ import aiohttp
 import msgspec
 import yaml
 
+from benchmarks.daemon import THIS_CHECKOUT
 from benchmarks.servers import memory_mib
 from tests.controlplane.binaries import PROGRAMS, find_binaries
 from tests.controlplane.ports import free_ports
@@ -154,7 +155,7 @@ async def running(scheduler: SchedulerFile, kubeconfig: Path) -> AsyncIterator[R
         started = time.monotonic()
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
-                *command, stdout=output, stderr=output, start_new_session=True
+                *command, stdout=output, stderr=output, env=THIS_CHECKOUT, start_new_session=True
             )
         try:
             await _until_ready(fill(scheduler.ready), process, log, scheduler.name)
