@@ -98,7 +98,12 @@ async def _running(
     finally:
         if process.returncode is None:
             process.terminate()
-        await asyncio.wait_for(process.wait(), _END_S)
+        try:
+            await asyncio.wait_for(process.wait(), _END_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise
 
 
 async def _until_ready(port: int, process: asyncio.subprocess.Process, log: Path) -> None:

@@ -126,10 +126,11 @@ async def _sample(process: Running, half: Half, seconds: float) -> None:
 
 async def _readings(client: ApiClient, own: kubelet.OwnWrites, process: Running, api_server: Server) -> _Readings:
     text = (await client.get_bytes("/metrics", timeout_s=60)).decode()
+    at = time.monotonic()  # the counters are of this moment, also where the next readings take long
     writes = served_writes(text)
     writes.subtract(own.count)
     server_cpu = sum(cpu_seconds(pid) for pid in api_server.pids.values())
-    return _Readings(time.monotonic(), await process.cycles(), process.cpu_s(), server_cpu, writes)
+    return _Readings(at, await process.cycles(), process.cpu_s(), server_cpu, writes)
 
 
 def served_writes(text: str) -> Counter[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 _COLOURS = ("#2a6fbb", "#d9822b", "#3c8d5a", "#8e5bb5", "#9aa5b1")
 _WRITES_SHOWN = 7
@@ -26,6 +26,7 @@ def _quantiles(record: dict[str, Any], axis: Any, series: str, marks: str, title
         axis.plot([shown[50], shown[99], shown[100]], [50, 99, 100], "o", color=colour, markersize=4)
     axis.set_xscale("log")
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _time(value * 1000)))
+    axis.xaxis.set_minor_formatter(NullFormatter())  # within one decade, its labels would overlap
     axis.set_ylim(0, 130)  # room for the legend
     axis.set_yticks(range(0, 101, 20))
     axis.set_xlabel(f"time from {event}")
