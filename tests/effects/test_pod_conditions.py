@@ -5,6 +5,7 @@ import pytest
 from tests.effects.objects import put_node, put_pod
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.effects import pod_conditions
 from volcano_py.effects.binding import binding_body
 from volcano_py.effects.pod_conditions import PodConditionWriter
 from volcano_py.kube.resource import PODS
@@ -165,3 +166,46 @@ async def test_a_server_error_is_tried_again(server, a_writer):
     await written(a_writer(), SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no"))
 
     assert conditions_of(server, "p0")[0]["message"] == "no"
+
+
+async def test_a_first_reason_does_not_wait_behind_changed_ones(server, a_writer):
+    """One changed reason is written in ten seconds."""
+    slow = WriteQueueOptions(rate_per_s=0.1, burst=1)
+    tasks = [put_pod(server, f"p{number}") for number in range(4)]
+    writer = a_writer(options=slow, has_reason=lambda task: task.name != "p3")
+
+    for task in tasks:
+        writer.put(SetPodCondition(task, "Unschedulable", "no"))
+
+    await until(lambda: conditions_of(server, "p3"))
+    assert sum(bool(conditions_of(server, f"p{number}")) for number in range(3)) <= 1
+
+
+async def test_the_reasons_of_a_pod_are_written_in_order(server, a_writer):
+    """The reason of the first write shows at once, while the second one is decided."""
+    fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2, times=1))
+    shows = [False]
+    writer = a_writer(options=WriteQueueOptions(rate_per_s=50, burst=50), has_reason=lambda _: shows[0])
+    task = put_pod(server, "p0")
+    writer.put(SetPodCondition(task, "Unschedulable", "first"))
+    await until(lambda: fault.hits)
+    shows[0] = True
+
+    writer.put(SetPodCondition(task, "Unschedulable", "second"))
+
+    assert writer.backlog == 1  # one turn after the other
+    assert await writer.drained(10)
+    assert [condition["message"] for condition in conditions_of(server, "p0")] == ["second"]
+
+
+async def test_binds_delay_a_first_reason_by_seconds_only(server, a_writer, monkeypatch):
+    monkeypatch.setattr(pod_conditions, "_FIRST_EACH_S", 0.1)
+    tasks = [put_pod(server, f"p{number}") for number in range(5)]
+    options = WriteQueueOptions(rate_per_s=50, burst=50, patience_s=60.0)
+    writer = a_writer(options=options, hold=lambda: True, has_reason=lambda task: task.name == "p4")
+
+    for task in tasks:
+        writer.put(SetPodCondition(task, "Unschedulable", "no"))
+
+    await until(lambda: all(conditions_of(server, f"p{number}") for number in range(4)))
+    assert not conditions_of(server, "p4")  # a changed reason waits as long as its queue allows

@@ -1,13 +1,14 @@
 import asyncio
 import random
 
+import msgspec
 import pytest
 
 from tests.effects.objects import put_group
 from volcano_py.apiserver import ApiServer, Fault
-from volcano_py.effects.podgroup_status import PodGroupStatusWriter, Shown
+from volcano_py.effects.podgroup_status import PodGroupStatusWriter, Shown, only_text_differs
 from volcano_py.model.decisions import SetPodGroupStatus
-from volcano_py.model.objects import GroupCondition, JobKey
+from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
 from volcano_py.runtime.clock import RealClock
 
 KEY = JobKey("default", "g1")
@@ -210,3 +211,28 @@ async def test_a_status_of_a_group_that_was_replaced_is_not_sent_again_while_the
 
     await written(writer, a_status(new))
     assert found(server)["status"]["phase"] == "Running"
+
+
+@pytest.mark.parametrize(
+    ("change", "only_text"),
+    [
+        pytest.param({}, True, id="a-new-message"),
+        pytest.param({"phase": "Running"}, False, id="a-new-phase"),
+        pytest.param({"running": 1}, False, id="a-new-number"),
+        pytest.param({"uid": "another"}, False, id="another-of-the-same-name"),
+        pytest.param(
+            {"conditions": (GroupCondition("Unschedulable", True, "Other", "no"),)}, False, id="another-reason"
+        ),
+        pytest.param(
+            {"conditions": (GroupCondition("Unschedulable", False, "Why", "no"),)}, False, id="another-status"
+        ),
+        pytest.param({"conditions": (GroupCondition("Scheduled", True, "Why", "yes"),)}, False, id="a-new-condition"),
+    ],
+)
+def test_only_a_message_is_a_new_text(change: dict, only_text: bool) -> None:
+    key = JobKey("default", "g")
+    shown = GroupCondition("Unschedulable", True, "Why", "3 of 5")
+    job = JobRecord(key, "u", "default", 1, phase="Inqueue", conditions=(shown,))
+    status = SetPodGroupStatus(key, "u", "Inqueue", 0, 0, 0, (GroupCondition("Unschedulable", True, "Why", "2 of 5"),))
+
+    assert only_text_differs(job, msgspec.structs.replace(status, **change)) is only_text

@@ -170,6 +170,11 @@ class Watches:
         place = self._cache.store.task(task.uid)
         return place is not None and place.status is TaskStatus.PENDING
 
+    def has_reason(self, task: TaskRef) -> bool:
+        """Say whether the watch shows why a pod waits."""
+        place = self._cache.store.task(task.uid)
+        return place is not None and bool(place.record.condition)
+
     def _shown_version(self, resource: Resource, name: str) -> tuple[str, str]:
         """Return the last uid and resourceVersion that the watch has shown of an object; empty if it shows none."""
         return self._reflectors[resource].delivery.known.get(name, ("", ""))

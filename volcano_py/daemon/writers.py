@@ -161,6 +161,7 @@ class WriterBuilder:
             rng=self.context.rng,
             version_of=self.watches.pod_version,
             waits=self.watches.waits,
+            has_reason=self.watches.has_reason,
             hold=backpressure.under_way,
             on_written=lambda condition: events.record(announcements.waiting(condition)),
             options=self.options.pod_conditions,

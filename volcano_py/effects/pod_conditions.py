@@ -1,5 +1,12 @@
-"""Writes PodScheduled=False with the reason on pods that wait: after the binds, slowly, and only when it changes."""
+"""Writes PodScheduled=False with the reason on pods that wait: after the binds, slowly, and only when it changes.
 
+The first reason of a pod is what its user looks for. It has a write queue of its own, so that it does not wait behind
+a hundred thousand reasons that only have a new text. That queue is faster, and binds delay each of its writes by five
+seconds at most: there is one first reason per pod, but no bound on how often a text changes.
+"""
+
+import asyncio
+import dataclasses
 import random
 from collections.abc import Callable
 from typing import Any, Final
@@ -20,7 +27,11 @@ from volcano_py.writing.write_dedup import VersionOf, WriteDedup
 from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
 NAME: Final = "pod condition"
+FIRST_NAME: Final = "first pod condition"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=50, burst=50, workers=4, capacity=200_000, delay_s=0.5)
+_FIRST_FASTER: Final = 4
+"""How many times as many first reasons may be written per second as changed ones."""
+_FIRST_EACH_S: Final = 5.0
 _TIMEOUT_S: Final = 10.0
 
 
@@ -37,7 +48,8 @@ class PodConditionWriter:
 
     A condition waits half a second, so that a pod that is bound in the next cycle costs no write. ``waits`` says
     whether a pod still has no node when it is about to be written. If the pod is bound or otherwise changed meanwhile,
-    the write ends in a conflict; it is tried again as long as the pod waits.
+    the write ends in a conflict; it is tried again as long as the pod waits. ``has_reason`` says whether the watch
+    shows a reason on a pod; ``options`` are those of reasons that change.
     """
 
     def __init__(
@@ -49,6 +61,7 @@ class PodConditionWriter:
         rng: random.Random,
         version_of: VersionOf,
         waits: Callable[[TaskRef], bool],
+        has_reason: Callable[[TaskRef], bool] = lambda _: True,
         hold: Callable[[], bool] | None = None,
         on_written: Callable[[SetPodCondition], None] = lambda _: None,
         options: WriteQueueOptions = DEFAULT_OPTIONS,
@@ -56,38 +69,51 @@ class PodConditionWriter:
         self._client = client
         self._clock = clock
         self._waits = waits
+        self._has_reason = has_reason
         self._on_written = on_written
         self._dedup: WriteDedup[str, None] = WriteDedup(version_of)
-        self._write_queue: WriteQueue[TaskRef, SetPodCondition] = WriteQueue(
-            NAME, self._write, options, metrics, clock=clock, rng=rng, hold=hold, outage=client.outage
-        )
+
+        def queue(name: str, how: WriteQueueOptions) -> WriteQueue[TaskRef, SetPodCondition]:
+            return WriteQueue(name, self._write, how, metrics, clock=clock, rng=rng, hold=hold, outage=client.outage)
+
+        # A pod is in one of them at most, so its reasons are written in the order in which they were decided.
+        self._first = queue(FIRST_NAME, _for_first_reasons(options))
+        self._changed = queue(NAME, options)
 
     @property
     def backlog(self) -> int:
         """How many pods wait for a write."""
-        return self._write_queue.backlog
+        return self._first.backlog + self._changed.backlog
 
     def on_lost(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` for each value that will not be written."""
-        self._write_queue.on_lost(callback)
+        self._first.on_lost(callback)
+        self._changed.on_lost(callback)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing."""
-        self._write_queue.start(supervisor)
+        self._first.start(supervisor)
+        self._changed.start(supervisor)
 
     def put(self, condition: SetPodCondition) -> None:
         """Take a condition; a later one for the same pod replaces it."""
         task = condition.task
         if not self._dedup.repeats(task.uid, (condition.reason, condition.message), task):
-            self._write_queue.put(task, condition)
+            self._queue_of(task).put(task, condition)
 
     def discard(self, task: TaskRef) -> None:
         """Drop what waits for a pod: it has a node now."""
-        self._write_queue.discard(task)
+        self._first.discard(task)
+        self._changed.discard(task)
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits; return whether all was written in time."""
-        return await self._write_queue.drained(timeout_s)
+        return all(await asyncio.gather(self._first.drained(timeout_s), self._changed.drained(timeout_s)))
+
+    def _queue_of(self, task: TaskRef) -> WriteQueue[TaskRef, SetPodCondition]:
+        if task in self._first:
+            return self._first
+        return self._changed if task in self._changed or self._has_reason(task) else self._first
 
     async def _write(self, task: TaskRef, condition: SetPodCondition) -> str:
         if not self._waits(task):
@@ -131,3 +157,14 @@ class PodConditionWriter:
                 ]
             },
         }
+
+
+def _for_first_reasons(options: WriteQueueOptions) -> WriteQueueOptions:
+    """Return how first reasons are written, where reasons that change are written like this."""
+    return dataclasses.replace(
+        options,
+        rate_per_s=options.rate_per_s * _FIRST_FASTER,
+        burst=options.burst * _FIRST_FASTER,
+        workers=2 * options.workers,
+        each_s=_FIRST_EACH_S,
+    )

@@ -17,18 +17,20 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.resource import PODGROUPS
 from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.model.decisions import SetPodGroupStatus
-from volcano_py.model.objects import GroupCondition, JobKey
+from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.write_dedup import VersionOf, WriteDedup
 from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
 NAME: Final = "podgroup status"
-DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=400, burst=400, workers=8, capacity=100_000, each_s=2.0)
+DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=400, burst=400, workers=8, capacity=100_000, each_s=5.0)
 SETTLES_S: Final = 0.25
 """How long a status waits for one that replaces it: pods of a gang start and end one after another."""
 BINDING_S: Final = 5.0
 """The same while pods of the gang are being bound: the phase changes again when they are bound."""
+NEW_TEXT_S: Final = 10.0
+"""The same if only the text of a condition is new: why a gang waits changes with every pod that ends anywhere."""
 _TIMEOUT_S: Final = 10.0
 _READS: Final = 4  # how often the object may change meanwhile before the write queue tries again later
 
@@ -188,6 +190,15 @@ def _condition(old: dict[str, Any] | None, new: GroupCondition, now: datetime) -
         "lastTransitionTime": since or wire_time(now),
         **{name: text for name, text in fields.items() if text},
     }
+
+
+def only_text_differs(job: JobRecord, status: SetPodGroupStatus) -> bool:
+    """Say whether a status differs from the shown one in the messages of conditions alone."""
+    shown = {(one.type, one.status, one.reason) for one in job.conditions}
+    numbers = (job.uid, job.phase, job.running, job.succeeded, job.failed)
+    return numbers == (status.uid, status.phase, status.running, status.succeeded, status.failed) and all(
+        (new.type, new.status, new.reason) in shown for new in status.conditions
+    )
 
 
 def _content(status: SetPodGroupStatus) -> tuple[object, ...]:

@@ -86,6 +86,10 @@ class WriteQueue(Generic[K, V]):
         """How many keys wait or are being written."""
         return self._queue.backlog
 
+    def __contains__(self, key: K) -> bool:
+        """Say whether a key waits or is being written."""
+        return key in self._queue or self._queue.is_working(key)
+
     @property
     def _due(self) -> Sized:
         """The heap of what waits."""
