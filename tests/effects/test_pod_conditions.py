@@ -32,7 +32,7 @@ def a_writer(server, client, supervisor, write_queue_metrics):
         return "" if pod is None else pod["metadata"]["resourceVersion"]
 
     def make(**more) -> PodConditionWriter:
-        more = {"version_of": shown, "waits": lambda _: True, **more}
+        more = {"version_of": shown, "reason": lambda _: "shown", **more}
         writer = PodConditionWriter(client, write_queue_metrics, clock=RealClock(), rng=random.Random(1), **more)
         writer.start(supervisor)
         return writer
@@ -73,7 +73,7 @@ async def test_conditions_of_others_stay(server, client, a_writer):
 
 
 async def test_a_pod_that_was_bound_meanwhile_gets_no_condition(server, a_writer):
-    writer = a_writer(waits=lambda _: False)
+    writer = a_writer(reason=lambda _: None)
 
     await written(writer, SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no"))
 
@@ -117,7 +117,9 @@ async def test_a_condition_repeated_during_its_write_is_not_written_again(server
 async def test_a_condition_is_not_written_once_its_pod_is_bound(server, client, a_writer):
     fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2))
     waits = [True]
-    writer = a_writer(waits=lambda _: waits[0], options=WriteQueueOptions(rate_per_s=50, burst=50))
+    writer = a_writer(
+        reason=lambda _: "shown" if waits[0] else None, options=WriteQueueOptions(rate_per_s=50, burst=50)
+    )
     put_node(server, "n1")
     task = put_pod(server, "p0")
     writer.put(SetPodCondition(task, "Unschedulable", "no"))
@@ -172,7 +174,7 @@ async def test_a_first_reason_does_not_wait_behind_changed_ones(server, a_writer
     """One changed reason is written in ten seconds."""
     slow = WriteQueueOptions(rate_per_s=0.1, burst=1)
     tasks = [put_pod(server, f"p{number}") for number in range(4)]
-    writer = a_writer(options=slow, has_reason=lambda task: task.name != "p3")
+    writer = a_writer(options=slow, reason=lambda task: "" if task.name == "p3" else "shown")
 
     for task in tasks:
         writer.put(SetPodCondition(task, "Unschedulable", "no"))
@@ -185,7 +187,7 @@ async def test_the_reasons_of_a_pod_are_written_in_order(server, a_writer):
     """The reason of the first write shows at once, while the second one is decided."""
     fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2, times=1))
     shows = [False]
-    writer = a_writer(options=WriteQueueOptions(rate_per_s=50, burst=50), has_reason=lambda _: shows[0])
+    writer = a_writer(options=WriteQueueOptions(rate_per_s=50, burst=50), reason=lambda _: "shown" if shows[0] else "")
     task = put_pod(server, "p0")
     writer.put(SetPodCondition(task, "Unschedulable", "first"))
     await until(lambda: fault.hits)
@@ -202,7 +204,7 @@ async def test_binds_delay_a_first_reason_by_seconds_only(server, a_writer, monk
     monkeypatch.setattr(pod_conditions, "_FIRST_EACH_S", 0.1)
     tasks = [put_pod(server, f"p{number}") for number in range(5)]
     options = WriteQueueOptions(rate_per_s=50, burst=50, patience_s=60.0)
-    writer = a_writer(options=options, hold=lambda: True, has_reason=lambda task: task.name == "p4")
+    writer = a_writer(options=options, hold=lambda: True, reason=lambda task: "shown" if task.name == "p4" else "")
 
     for task in tasks:
         writer.put(SetPodCondition(task, "Unschedulable", "no"))

@@ -170,10 +170,10 @@ class Watches:
         place = self._cache.store.task(task.uid)
         return place is not None and place.status is TaskStatus.PENDING
 
-    def has_reason(self, task: TaskRef) -> bool:
-        """Say whether the watch shows why a pod waits."""
+    def reason(self, task: TaskRef) -> str | None:
+        """Return the reason that a waiting pod shows, "" if it shows none; None if the pod does not wait."""
         place = self._cache.store.task(task.uid)
-        return place is not None and bool(place.record.condition)
+        return None if place is None or place.status is not TaskStatus.PENDING else place.record.condition
 
     def _shown_version(self, resource: Resource, name: str) -> tuple[str, str]:
         """Return the last uid and resourceVersion that the watch has shown of an object; empty if it shows none."""

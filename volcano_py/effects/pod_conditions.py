@@ -46,10 +46,10 @@ class _Written(msgspec.Struct):
 class PodConditionWriter:
     """Writes :class:`~volcano_py.model.decisions.SetPodCondition`.
 
-    A condition waits half a second, so that a pod that is bound in the next cycle costs no write. ``waits`` says
-    whether a pod still has no node when it is about to be written. If the pod is bound or otherwise changed meanwhile,
-    the write ends in a conflict; it is tried again as long as the pod waits. ``has_reason`` says whether the watch
-    shows a reason on a pod; ``options`` are those of reasons that change.
+    A condition waits half a second, so that a pod that is bound in the next cycle costs no write. ``reason`` returns
+    what the watch shows on a waiting pod, "" for nothing, and None for a pod that does not wait. If the pod is bound or
+    otherwise changed meanwhile, the write ends in a conflict; it is tried again as long as the pod waits. ``options``
+    are those of reasons that change.
     """
 
     def __init__(
@@ -60,16 +60,14 @@ class PodConditionWriter:
         clock: Clock,
         rng: random.Random,
         version_of: VersionOf,
-        waits: Callable[[TaskRef], bool],
-        has_reason: Callable[[TaskRef], bool] = lambda _: True,
+        reason: Callable[[TaskRef], str | None],
         hold: Callable[[], bool] | None = None,
         on_written: Callable[[SetPodCondition], None] = lambda _: None,
         options: WriteQueueOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._client = client
         self._clock = clock
-        self._waits = waits
-        self._has_reason = has_reason
+        self._reason = reason
         self._on_written = on_written
         self._dedup: WriteDedup[str, None] = WriteDedup(version_of)
 
@@ -113,10 +111,10 @@ class PodConditionWriter:
     def _queue_of(self, task: TaskRef) -> WriteQueue[TaskRef, SetPodCondition]:
         if task in self._first:
             return self._first
-        return self._changed if task in self._changed or self._has_reason(task) else self._first
+        return self._changed if task in self._changed or self._reason(task) else self._first
 
     async def _write(self, task: TaskRef, condition: SetPodCondition) -> str:
-        if not self._waits(task):
+        if self._reason(task) is None:
             return "obsolete"
         content = (condition.reason, condition.message)
         if self._dedup.repeats(task.uid, content, task):
