@@ -43,6 +43,7 @@ from benchmarks import (
 from benchmarks.console import a_console
 from benchmarks.steady import halves as steady
 from volcano_py.cli.tables import Cell, explained, numbers
+from volcano_py.process import garbage
 
 HERE = Path(__file__).parent
 Rows = list[dict[str, Any]]
@@ -67,7 +68,11 @@ RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
 
 
 def main() -> int:
-    """Run the chosen workloads one after another and store the result; return 1 if a limit is missed."""
+    """Run the chosen workloads one after another and store the result; return 1 if a limit is missed.
+
+    Garbage is collected as in vc-scheduler.
+    """
+    garbage.collect_in_small_steps()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("workloads", nargs="*", choices=[*RUNNERS, []], help="default: all")
     steady.add_options(parser)
