@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
         cache = kept.mkdir(CACHE)
         for left in cache.glob("run-*"):
             if not Path("/proc", left.name.removeprefix("run-")).exists():
-                shutil.rmtree(left)
+                shutil.rmtree(left, ignore_errors=True)  # another worker may remove it, too
         os.environ.setdefault(FOLDER, str(cache / f"run-{os.getpid()}"))
 
 
