@@ -203,8 +203,9 @@ def test_a_write_before_anybody_leads_is_found(world: Fabricated) -> None:
     assert world.found() == {"one leader"}
 
 
-@pytest.mark.parametrize("placed", [True, False])
-def test_an_eviction_whose_beneficiary_is_not_placed_is_found(world: Fabricated, placed: bool) -> None:
+@pytest.mark.parametrize("answer", [201, 403, 409, None])
+def test_an_eviction_whose_beneficiary_is_not_placed_is_found(world: Fabricated, answer: int | None) -> None:
+    """A bind that a fault refuses shows that the eviction helped; one of a pod that has a node does not."""
     victim, waits = world.pod("victim"), world.pod("waits", group="big")
     world.servers.create(objects.group("big", 1, "default", "1"))
     world.decide(world.one, victim, "node-0")
@@ -212,10 +213,14 @@ def test_an_eviction_whose_beneficiary_is_not_placed_is_found(world: Fabricated,
     world.evict(world.one, victim, "node-0", "big")
     with world.asks(world.one, "delete", "pods"):
         world.remove(objects.PODS, "default/victim")
-    if placed:
+    if answer is not None:
         world.decide(world.one, waits, "node-0")
+    if answer == 201:
         world.bind(world.one, waits, "node-0")
-    assert world.rest("evictions help") == (set() if placed else {"evictions help"})
+    elif answer is not None:
+        with world.asks(world.one, "create", "pods/binding", key="default/waits") as asked:
+            world.world._answered(asked, answer)
+    assert world.rest("evictions help") == (set() if answer in (201, 403) else {"evictions help"})
 
 
 @pytest.mark.parametrize("priority", ["low", "high"])

@@ -23,6 +23,9 @@ _ROOM: Final = frozenset(
 )
 
 
+_KNOWABLE: Final = frozenset({404, 409})
+"""How a bind is refused whose pod is gone, or has a node."""
+
 _DECIDED_S: Final = 1.0
 """How long before an eviction its cycle began at most."""
 
@@ -54,7 +57,8 @@ class EvictionsHelp(Invariant):
     """Whoever is evicted makes room for somebody who is then placed.
 
     After the decision of an eviction, a pod of its beneficiary gets a node until the system rests. Excused is only
-    what a later event explains: a fault that takes away the room, the beneficiary or the plan; work that was submitted
+    what a later event explains: a fault that takes away the room, the beneficiary or the plan; a server that refused
+    the bind which the eviction was for (other pods of the beneficiary may have ended since); work that was submitted
     later and may come first; pods or PodGroups that were made later, as by the restart of a job; pods of higher
     priority that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or the
     beneficiary's end.
@@ -67,7 +71,7 @@ class EvictionsHelp(Invariant):
         self._decided: dict[tuple[Process, str], tuple[Evict, float]] = {}
         self._done: list[_Eviction] = []
         self._lost: dict[str, float] = {}  # group -> when it lost a pod last
-        self._placed: dict[str, float] = {}  # group -> when one of its pods got a node last
+        self._placed: dict[str, float] = {}  # group -> when one of its pods got a node, or was refused one, last
         self._created: dict[str, float] = {}  # uid of a pod -> when it was made
         self._groups: dict[str, float] = {}  # group -> when it was made
         self._others: list[_Placed] = []
@@ -105,6 +109,15 @@ class EvictionsHelp(Invariant):
                 self._done.append(_Eviction(since, at, pod.key, decision.action, str(decision.beneficiary), of))
             elif decision is None and not pod.terminating:
                 self.violated(f"{asked.client.name} has deleted {pod.key} without having decided so")
+
+    def answered(self, asked: "Asked", status: int) -> None:
+        """Look at binds that the server refuses, but not for what the scheduler should have known."""
+        if asked.resource == "pods/binding" and status >= 400 and status not in _KNOWABLE:
+            namespace, _, name = asked.key.partition("/")
+            pod = self.world.servers.get(objects.PODS, name, namespace)
+            if pod is not None:
+                group = f"{namespace}/{self.world.truth.pods[pod['metadata']['uid']].job}"
+                self._placed[group] = self.world.loop.time()
 
     def at_rest(self) -> None:
         """Look for beneficiaries that were not placed."""
