@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.reporting import CycleReporter, Timing
-from volcano_py.framework.state.report import CycleReport, JobReport, QueueReport
+from volcano_py.framework.state.report import CycleReport, Difference, JobReport, QueueReport
 from volcano_py.model.objects import JobKey, JobRecord
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.snapshot.store import ClusterStore
@@ -262,3 +262,16 @@ def test_series_of_jobs_that_are_gone_vanish_when_metrics_are_asked_for_and_no_c
     reporter.sweep()
 
     assert "gone" not in generate_latest(registry).decode()
+
+
+def test_what_was_kept_and_is_not_true_is_counted_and_named(reporter, registry):
+    wrong = Difference(JobKey("ns", "train"), "turn", "no task finds a node", "train-0 on n1")
+
+    lines = told(reporter, CycleReport(jobs_verified=9, differences=[wrong] * 7))
+
+    warnings = [line for line in lines if line["log_level"] == "warning"]
+    assert len(warnings) == 5
+    assert (warnings[0]["job"], warnings[0]["about"], warnings[0]["anew"]) == ("ns/train", "turn", "train-0 on n1")
+    assert warnings[0]["count"] == 7
+    assert registry.get_sample_value("volcano_py_verify_differences_total") == 7
+    assert registry.get_sample_value("volcano_py_verified_jobs_total") == 9

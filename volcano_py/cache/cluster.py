@@ -141,6 +141,7 @@ class ClusterCache:
     def write_lost(self) -> None:
         """Note that something decided will not be written, so that a cycle decides it again."""
         self._state.store.job_marks.all_changed()
+        self._state.store.shown.nothing_awaited()
         self._state.note(Change.WRITE_LOST)
         self._state.notify()
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,12 @@ from volcano_py.daemon.options import DEFAULT_HEALTH_ADDRESS, DEFAULT_METRICS_AD
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.runtime.options import OptionError, parse_duration
+from volcano_py.scheduler import run_cycle
 from volcano_py.scheduler.third_party import PluginFolder
 
 log = structlog.get_logger()
 
+_VERIFY_EVERY = 100  # jobs
 _NOT_SHARDED, _HARD, _SOFT = "none", "hard", "soft"
 
 
@@ -59,7 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def daemon(credentials: Credentials) -> SchedulerDaemon:
         registry = process_registry()
         return SchedulerDaemon(
-            credentials, configuration.policy, options, registry=registry, configuration=configuration
+            credentials,
+            configuration.policy,
+            options,
+            registry=registry,
+            configuration=configuration,
+            cycle=partial(run_cycle, verify_every=_VERIFY_EVERY if flags.verify_cycles else 0),
         )
 
     return run(flags, daemon)
@@ -167,6 +175,12 @@ def scheduler_parser() -> argparse.ArgumentParser:
         type=int,
         default=0,
         help="seed of the random choice among nodes of equal score (default: %(default)s)",
+    )
+    add(
+        "--verify-cycles",
+        **SWITCH,
+        default=False,
+        help="look for faults of this scheduler, in each cycle at the next few jobs (default: false)",
     )
     add(
         "--scheduler-sharding-mode",

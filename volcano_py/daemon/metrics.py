@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 
 from volcano_py.metrics.conf import ConfMetrics
-from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.cycle import CycleMetrics, VerifyMetrics, WaitingMetrics
 from volcano_py.metrics.effects import BindMetrics, WriteQueueMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
@@ -22,6 +22,7 @@ class DaemonMetrics:
     state: StateMetrics
     conf: ConfMetrics
     cycles: CycleMetrics
+    verifying: VerifyMetrics
     waiting: WaitingMetrics
     queues: QueueMetrics
     jobs: JobMetrics
@@ -38,6 +39,7 @@ class DaemonMetrics:
             state=StateMetrics(registry),
             conf=ConfMetrics(registry),
             cycles=CycleMetrics(registry),
+            verifying=VerifyMetrics(registry),
             waiting=WaitingMetrics(registry),
             queues=QueueMetrics(registry),
             jobs=JobMetrics(registry),

@@ -19,6 +19,9 @@ _STAGES_OF_OURS: Final = frozenset({"open", "close"})  # every other duration of
 _HOOKS: Final = {"on_session_open": "OnSessionOpen", "on_session_close": "OnSessionClose"}
 """Hooks that Volcano measures, by its names for them."""
 _REPAIR: Final = "correct the plugin, or leave it out of the configuration: what it must allow waits until then"
+_REPORT_IT: Final = "a fault of this scheduler: please report it; a restart makes everything anew"
+_MOST_DIFFERENCES: Final = 5  # log lines for one cycle
+_MOST_TEXT: Final = 500  # characters
 _STEP: Final = 2000  # jobs
 _QUEUES_IN_STEP: Final = 200
 _SWEEP_S: Final = 10.0  # how often series of jobs that are gone are removed
@@ -96,6 +99,7 @@ class CycleReporter:
             yield
             self.sweep()
         self._report_failures(report)
+        self._report_differences(report)
         did_something = report.tasks_placed or report.jobs_enqueued
         (log.info if did_something else log.debug)(
             "cycle",
@@ -172,3 +176,17 @@ class CycleReporter:
         if failures and failures != self._failures:
             log.error("plugins failed", failures=failures[:10], count=len(report.failures), what_to_do=_REPAIR)
         self._failures = failures
+
+    def _report_differences(self, report: CycleReport) -> None:
+        """Log what `--verify-cycles` found, a few of them in full."""
+        self._metrics.verifying.verified(report.jobs_verified, len(report.differences))
+        for one in report.differences[:_MOST_DIFFERENCES]:
+            log.warning(
+                "kept state differs",
+                job=str(one.job),
+                about=one.about,
+                kept=one.kept[:_MOST_TEXT],
+                anew=one.anew[:_MOST_TEXT],
+                count=len(report.differences),
+                what_to_do=_REPORT_IT,
+            )

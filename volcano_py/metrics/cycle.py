@@ -103,6 +103,25 @@ class CycleMetrics:
         self._plugin_failures.inc(count)
 
 
+class VerifyMetrics:
+    """What --verify-cycles has found."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._verified = Counter(
+            "volcano_py_verified_jobs_total", "Jobs that --verify-cycles has looked at.", registry=registry
+        )
+        self._differences = Counter(
+            "volcano_py_verify_differences_total",
+            "Differences between what was kept about these jobs and what was found anew.",
+            registry=registry,
+        )
+
+    def verified(self, jobs: int, differences: int) -> None:
+        """Count jobs that were verified, and what differed."""
+        self._verified.inc(jobs)
+        self._differences.inc(differences)
+
+
 class WaitingMetrics:
     """Jobs below their minimum; a job that stops waiting loses its series."""
 

@@ -11,7 +11,6 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import Arrival, Memory
 from volcano_py.framework.state.report import CycleReport
-from volcano_py.framework.state.told import Told
 from volcano_py.model.decisions import Decision, Emit
 from volcano_py.model.objects import JobKey, TaskTrait
 from volcano_py.model.rejections import Reason
@@ -19,13 +18,24 @@ from volcano_py.scheduler.policy import Policy
 from volcano_py.scheduler.queue_report import report_queues
 from volcano_py.scheduler.status import report_jobs, write_statuses
 from volcano_py.scheduler.telling import Telling
+from volcano_py.scheduler.verifying import Verifying
 from volcano_py.snapshot.columns import Snapshot
 
 
 def run_cycle(
-    snapshot: Snapshot, policy: Policy, clock: CycleClock, seed: int, memory: Memory, emit: Emit
+    snapshot: Snapshot,
+    policy: Policy,
+    clock: CycleClock,
+    seed: int,
+    memory: Memory,
+    emit: Emit,
+    *,
+    verify_every: int = 0,
 ) -> tuple[Memory, CycleReport]:
     """Open a session, run the conf's actions in order, close it; return the next memory and a report.
+
+    With ``verify_every`` n, what is kept from earlier cycles about one job in n is verified, at most a few, and other
+    jobs in each cycle (`scheduler.verifying`). It changes no decision.
 
     Each statement sends its decisions to ``emit`` as one batch when it is committed: so the first gang is being bound
     while the second is still being placed. The cycle changes the snapshot. Equal arguments lead to equal decisions.
@@ -43,34 +53,41 @@ def run_cycle(
         static_filters=policy.static_filters,
     )
     try:
-        return _run(ssn, sent, policy, memory, opened)
+        return _run(ssn, sent, policy, memory, opened, verify_every)
     finally:
         ssn.release()
 
 
-def _run(ssn: Session, sent: "_Sent", policy: Policy, memory: Memory, opened: float) -> tuple[Memory, CycleReport]:
+def _run(
+    ssn: Session, sent: "_Sent", policy: Policy, memory: Memory, opened: float, verify_every: int
+) -> tuple[Memory, CycleReport]:
     clock, report = ssn.state.clock, ssn.state.report
     _block_jobs_without_queue(ssn)
     _block_refused_gangs(ssn)
     report.seconds["open"] = clock.stopwatch() - opened
 
+    verifying = Verifying(ssn, verify_every)
     for name, action in policy.actions:
         started = clock.stopwatch()
         action(ssn)
+        if name == "allocate":
+            verifying.turns()
         report.seconds[name] = clock.stopwatch() - started
 
     closing = clock.stopwatch()
     telling = Telling(ssn, policy.static_filters, built_in=policy.built_in)
-    ssn.state.outcome.changed = telling.changed
-    ssn.state.outcome.reasons.explain(telling.changed)
+    looked_at = telling.changed | verifying.unchanged(telling)
+    ssn.state.outcome.changed = looked_at
+    ssn.state.outcome.reasons.explain(looked_at)
     ssn.close()
     report_jobs(ssn, telling)
     report_queues(ssn)
     write_statuses(ssn, telling)
     arrivals, report.tells_in = ssn.arrivals.at_close()
-    following = _next(memory, ssn, arrivals, telling.remember())
+    following = _next(memory, ssn, arrivals, telling)
     if not sent.batches and _repeats(ssn, policy, memory, following):
         report.repeats_until = clock.holds_until
+    verifying.texts(telling)
     report.seconds["close"] = clock.stopwatch() - closing
     return following, report
 
@@ -98,11 +115,11 @@ def _repeats(ssn: Session, policy: Policy, memory: Memory, following: Memory) ->
         policy.built_in
         and not ssn.state.report.failures
         and not (ssn.state.tasks.traits & TaskTrait.BACKING_OFF.value).any()
-        and replace(following, cycle=memory.cycle, seen=memory.seen) == memory
+        and replace(following, cycle=memory.cycle, seen=memory.seen, texts=memory.texts) == memory
     )
 
 
-def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival], told: Told) -> Memory:
+def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival], telling: Telling) -> Memory:
     plans, cooldowns = ssn.pending_evictions.plans, ssn.pending_evictions.cooldowns
     gates = {} if ssn.queue_gates is None else ssn.queue_gates.since
     return memory.next(
@@ -117,7 +134,8 @@ def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival], told
         arrivals,
         _domains(memory, ssn),
         ssn.arrivals.seen,
-        told,
+        telling.texts(),
+        telling.remember(),
     )
 
 

@@ -23,11 +23,12 @@ from volcano_py.framework.hooks.fit_errors import rejection_of
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.report import JobReport
+from volcano_py.framework.state.state import State
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, TaskTrait
 from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus, members
-from volcano_py.scheduler.telling import Telling
+from volcano_py.scheduler.telling import Telling, leaving
 
 _WAITING: Final = (keys.PHASE_UNKNOWN, keys.PHASE_PENDING, keys.PHASE_INQUEUE)
 _FINISHED: Final = [TaskStatus.SUCCEEDED, TaskStatus.FAILED]
@@ -44,9 +45,7 @@ _WAITS: Final = members(tuple(_STILL_WAITING))  # (N_STATUSES,)
 def write_statuses(ssn: Session, telling: Telling) -> None:
     """Emit every status that differs from the written one, one batch per job, ordered by namespace and name."""
     jobs, conditions = ssn.state.jobs, ssn.state.outcome.conditions
-    announced, ssn.state.outcome.announced = dict(ssn.state.memory.announced), {}
-    for key in (*telling.former(), *telling.arrived()):
-        announced.pop(key, None)
+    ssn.state.outcome.announced = {}
     rows = np.flatnonzero(jobs.rules.present & telling.changed)
     columns = (
         phases(ssn)[rows].tolist(),
@@ -56,16 +55,17 @@ def write_statuses(ssn: Session, telling: Telling) -> None:
     # A Python loop over the jobs that differ from the last cycle: each compares four values with its record.
     for row, phase, running, succeeded, failed in zip(rows.tolist(), *columns, strict=True):
         record = jobs.record(row)
-        announced.pop(record.key, None)
         status = (PodGroupPhase(phase).label, running, succeeded, failed)
-        if row in conditions or status != (record.phase, record.running, record.succeeded, record.failed):
+        shown = (record.phase, record.running, record.succeeded, record.failed)
+        if row in conditions or status != shown or telling.awaits_group(row):
             changed.append((record, row, status))
     changed.sort(key=lambda entry: entry[0].key)
     for _, row, status in changed:
         decisions = _group_decisions(ssn, telling, ssn.state.job(row), status)
         if decisions:
             ssn.state.emit(decisions)
-    ssn.state.outcome.announced = announced | ssn.state.outcome.announced
+    before = telling.announced(dict(ssn.state.memory.announced))
+    ssn.state.outcome.announced = before | ssn.state.outcome.announced
     pod_decisions = tuple(_pod_conditions(ssn, telling))
     if pod_decisions:
         ssn.state.emit(pod_decisions)
@@ -84,15 +84,20 @@ def report_jobs(ssn: Session, telling: Telling) -> None:
         job = state.job(row)
         if not waiting[row] and job.ready_count >= job.min_available:
             continue
-        found[job.key] = JobReport(
-            tasks=job.n_tasks,
-            ready=job.ready_count,
-            min_available=job.min_available,
-            rejections=tuple(state.outcome.rejections.get(row, {}).values()),
-            message=state.outcome.fit_error(job),
-        )
+        found[job.key] = job_report(state, job)
     state.report.jobs = found
     state.report.pending_tasks = int(waiting[state.jobs.rules.present].sum())
+
+
+def job_report(state: State, job: JobInfo) -> JobReport:
+    """Return what is reported of a waiting job."""
+    return JobReport(
+        tasks=job.n_tasks,
+        ready=job.ready_count,
+        min_available=job.min_available,
+        rejections=tuple(state.outcome.rejections.get(job.row, {}).values()),
+        message=state.outcome.fit_error(job),
+    )
 
 
 def phases(ssn: Session) -> NDArray[np.int8]:
@@ -104,10 +109,7 @@ def phases(ssn: Session) -> NDArray[np.int8]:
     jobs, counts = ssn.state.jobs, ssn.state.jobs.counts
     incomplete = np.zeros(len(jobs), dtype=bool)
     incomplete[[row for row, conditions in ssn.state.outcome.conditions.items() if _complains(conditions)]] = True
-    leaving = (
-        (ssn.state.tasks.status == TaskStatus.RELEASING) & (ssn.state.tasks.node >= 0) & (ssn.state.tasks.job >= 0)
-    )
-    past = counts[_PAST].sum(axis=0) + np.bincount(ssn.state.tasks.job[leaving], minlength=len(jobs))
+    past = counts[_PAST].sum(axis=0) + leaving(ssn.state)
     met = (past >= jobs.min_available) & ((past > 0) | (counts.sum(axis=0) == 0))
     return np.select(
         [
@@ -136,11 +138,11 @@ def _group_decisions(
         conditions = ()
         if record.key in ssn.state.memory.announced:
             ssn.state.outcome.announced[record.key] = ssn.state.memory.announced[record.key]
-    if new_status == (record.phase, record.running, record.succeeded, record.failed) and not conditions:
-        return ()
     phase, running, succeeded, failed = new_status
     status = SetPodGroupStatus(record.key, record.uid, phase, running, succeeded, failed, conditions)
-    telling.write_status(job.row, record, status)
+    differs = bool(conditions) or new_status != (record.phase, record.running, record.succeeded, record.failed)
+    if not telling.write_status(job.row, record, status, new=differs):
+        return ()
     event = _event(ssn, job, phase, conditions)
     return (status,) if event is None or _announced(ssn, record.key, event) else (status, event)
 
@@ -175,7 +177,7 @@ def _pod_conditions(ssn: Session, telling: Telling) -> list[SetPodCondition]:
     """Return PodScheduled=False for every waiting task whose condition says something else, by namespace and job."""
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
     jobs = ssn.state.tasks.job
-    waiting = np.flatnonzero(_WAITS[ssn.state.tasks.status] & (np.append(telling.changed, True)[jobs]))
+    waiting = np.flatnonzero(_WAITS[ssn.state.tasks.status] & (np.append(telling.changed, telling.jobless)[jobs]))
     backing_off = ssn.state.tasks.traits[waiting] & TaskTrait.BACKING_OFF.value > 0
     placed = ssn.state.outcome.attempted(waiting) | (ssn.state.tasks.status[waiting] != _PENDING)
     columns = (
@@ -184,10 +186,11 @@ def _pod_conditions(ssn: Session, telling: Telling) -> list[SetPodCondition]:
     )
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     record_of, shape_of, arriving = ssn.state.tasks.record, ssn.state.classes.shape_of, ssn.arrivals.holds
+    gated = {shape for shape in np.unique(ssn.state.tasks.shape[waiting]).tolist() if _gated(shape_of(shape))}
     # A Python loop over the waiting tasks of jobs that differ from the last cycle, and of no job.
     for row, shape_id, job_row, had_node, tried_again_later in zip(waiting.tolist(), *columns, strict=True):
         record = record_of(row)
-        if record.foreign or _gated(shape_of(shape_id)):
+        if record.foreign or shape_id in gated:
             continue  # the API server itself says why a gated pod waits
         if tried_again_later:
             continue  # its condition says that its bind failed
@@ -199,8 +202,7 @@ def _pod_conditions(ssn: Session, telling: Telling) -> list[SetPodCondition]:
                 texts[job_row, shape_id] = _shape_text(ssn, job_row, shape_id, record.namespace, record.job)
             attempt = texts[job_row, shape_id]
         reason, message = attempt
-        if message and not telling.alike(job_row, record.condition, message):
-            telling.write_condition(job_row, row, message)
+        if message and telling.write_condition(job_row, row, record.condition, message):
             order = (record.namespace, record.job or "", record.name, record.uid)
             changed.append((order, SetPodCondition(record.ref, reason, message)))
     changed.sort(key=lambda entry: entry[0])

@@ -1,27 +1,27 @@
 """Which jobs users may have to be told something new about when a cycle ends; see `framework.state.told`."""
 
-import re
-from functools import lru_cache
-from typing import Any, Final
+from copy import copy
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.report import JobReport
-from volcano_py.framework.state.told import ReasonCodes, Told
-from volcano_py.model.arrays import Bools, Ints, Rows
+from volcano_py.framework.state.state import State
+from volcano_py.framework.state.texts import Texts
+from volcano_py.framework.state.told import Told
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import JobKey, JobRecord, TaskTrait
-from volcano_py.model.statuses import TaskStatus
-from volcano_py.snapshot.shown import Shown, shown_after, shown_condition
+from volcano_py.model.statuses import TaskStatus, members
+from volcano_py.scheduler.on_the_way import OnTheWay, padded
+from volcano_py.scheduler.wording import without_numbers
+from volcano_py.snapshot.shown import shown_after, shown_condition
 
 RENEWED_S: Final = 60.0
 """A text in which only numbers have changed is written again after this long at the earliest."""
 _RENEWED_AT_ONCE: Final = 200  # jobs whose numbers are looked at again in one cycle, those told first come first
 _WAITS: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
-_NUMBER: Final = re.compile(r"(?<![\w.-])\d[\d./]*[A-Za-z]{0,2}(?![\w-])")
-_AMOUNTS: Final = re.compile(r'^(queue "[^"]*" (?:may not hold more|holds all that it deserves now)).*')
 _OF_NUMBERS: Final = frozenset({"queue-limit", "queue-overused"})  # reasons whose texts are amounts
 
 
@@ -37,64 +37,114 @@ class Telling:
         self._policy = policy
         self._n = n = len(state.jobs)
         known = before is not None and before.policy is policy and built_in and not before.codes.full
-        self._before = before if before is not None else Told()
-        self._codes = self._before.codes if known else ReasonCodes()
+        self._before = before if before is not None and known else Told()
+        self._texts = state.memory.texts
+        waits = members(tuple(_WAITS))[state.tasks.status]  # a pod that has a node is not told any more why it waits
+        self._pods = OnTheWay(state.tasks.shown, self._texts.pods, waits)
+        self._groups = OnTheWay(state.jobs.rules.shown, self._texts.groups, state.jobs.rules.present)
+        self._codes = self._before.codes
         self._waiting: Bools = state.jobs.counts[_WAITS].sum(axis=0) > 0
         self._unsettled = self._find_unsettled()
         self._reasons = self._of_jobs()
+        self._leaving = leaving(state)
         self._of_tasks = self._of_pending_tasks()
+        self._since = self._renewed_before()
         self.renewed: Bools = self._due() | self._in_edited_queues()
         """Jobs whose numbers may be written again, (n_jobs,)."""
         self.changed: Bools = self._find_changed() if known else np.ones(n, dtype=bool)
         """Jobs about which something may be told, (n_jobs,)."""
         self.told: set[int] = set()
         """Rows of the jobs about which something is written."""
-        self._conditions: dict[int, int] = {}  # task row -> the number of the condition that is written
-        self._statuses: dict[int, int] = {}  # job row -> the number of the status that is written
+
+        self._numbers: dict[str, tuple[int, int]] = {}  # text of pods -> its number, and that of its kind
+        self.jobless = True
+        """Whether something may be told about pods of no job."""
+
+    def about(self, jobs: Bools) -> "Telling":
+        """Return the same about these jobs (n_jobs,) only; what is done to it changes nothing here."""
+        other = copy(self)
+        other.changed, other.jobless, other.told = jobs, False, set()
+        other._pods, other._groups = self._pods.apart(), self._groups.apart()
+        return other
 
     def alike(self, job_row: int, written: str, text: str) -> bool:
         """Say whether a text of a job need not be written in place of another one."""
-        return written == text or (
-            not (job_row >= 0 and self.renewed[job_row]) and without_numbers(written) == without_numbers(text)
-        )
+        return written == text or (not self._renews(job_row) and without_numbers(written) == without_numbers(text))
 
-    def write_condition(self, job_row: int, task_row: int, text: str) -> None:
-        """Note that a condition is written to the pod of a task."""
-        self.told.add(job_row)
-        self._conditions[task_row] = shown_condition(text)
+    def _renews(self, job_row: int) -> bool:
+        return job_row >= 0 and bool(self.renewed[job_row])
 
-    def write_status(self, job_row: int, record: JobRecord, status: SetPodGroupStatus) -> None:
-        """Note that a status is written to a PodGroup."""
+    def write_condition(self, job_row: int, task_row: int, shown: str, text: str) -> bool:
+        """Note that a pod that shows a condition must say this; return whether it must be written."""
+        pods, numbers = self._pods, self._numbers.get(text)
+        if numbers is None:
+            numbers = self._numbers[text] = shown_condition(text), shown_condition(without_numbers(text))
+        if pods.any_awaited and pods.awaited[task_row]:
+            if pods.expects(task_row, numbers[0]):
+                return False
+            if not self._renews(job_row) and pods.expects_kind(task_row, numbers[1]):
+                return False
+        if shown and self.alike(job_row, shown, text):
+            pods.give_up(task_row)
+            return False
         self.told.add(job_row)
-        self._statuses[job_row] = shown_after(record, status)
+        pods.written[task_row] = numbers
+        return True
+
+    def write_status(self, job_row: int, record: JobRecord, status: SetPodGroupStatus, *, new: bool) -> bool:
+        """Note that a PodGroup must have this status; return whether it must be written.
+
+        The status has only those conditions that the PodGroup does not show. It is ``new`` if anything differs.
+        """
+        groups = self._groups
+        if groups.awaited[job_row]:
+            if groups.expects(job_row, shown_after(record, status)):
+                return False
+            if not self.renewed[job_row] and groups.expects_kind(job_row, shown_after(record, status, without_numbers)):
+                return False
+        if not new:
+            groups.give_up(job_row)
+            return False
+        self.told.add(job_row)
+        groups.written[job_row] = shown_after(record, status), shown_after(record, status, without_numbers)
+        return True
+
+    def awaits_group(self, job_row: int) -> bool:
+        """Say whether the PodGroup of a job does not show yet what was decided."""
+        return bool(self._groups.awaited[job_row])
+
+    def texts(self) -> Texts:
+        """Return what the next cycle must remember."""
+        state = self._ssn.state
+        fresh = self.renewed | (self._waiting & np.isinf(self._since))
+        fresh[[row for row in self.told if row >= 0]] = True
+        renewed = np.where(fresh, state.clock.stamp, self._since)
+        renewed[~self._waiting] = np.inf
+        keys = [*self._texts.keys, *[None] * (self._n - len(self._texts.keys))]
+        # A Python loop over the jobs that differ from the last cycle.
+        for row in np.flatnonzero(self.changed).tolist():
+            keys[row] = self._key(row)
+        queues = {name: queue.record for name, queue in state.queues.items()}
+        return Texts(tuple(keys), renewed, self._pods.expected(), self._groups.expected(), queues)
+
+    def _key(self, row: int) -> JobKey | None:
+        record = self._ssn.state.jobs.records[row]
+        return None if record is None else record.key
 
     def remember(self) -> Told:
         """Return what the next cycle compares with."""
-        state, before = self._ssn.state, self._before
-        fresh = self.renewed | (self._waiting & np.isinf(_padded(before.since, self._n, np.inf)))
-        fresh[[row for row in self.told if row >= 0]] = True
-        since = np.where(fresh, state.clock.stamp, _padded(before.since, self._n, np.inf))
-        since[~self._waiting] = np.inf
-        keys = [*before.keys, *[None] * (self._n - len(before.keys))]
-        # A Python loop over the jobs that differ from the last cycle.
-        for row in np.flatnonzero(self.changed).tolist():
-            record = state.jobs.records[row]
-            keys[row] = None if record is None else record.key
+        state = self._ssn.state
         return Told(
             policy=self._policy,
             versions=state.jobs.rules.versions,
             counts=state.jobs.counts.copy(),
             phases=state.jobs.phase,
+            leaving=self._leaving,
             reasons=self._reasons,
             of_tasks=self._of_tasks,
             unsettled=self._unsettled,
-            since=since,
-            pods=_expected(state.tasks.shown, before.pods, self._looked_at_tasks(), self._conditions),
-            groups=_expected(state.jobs.rules.shown, before.groups, self.changed, self._statuses),
-            keys=tuple(keys),
             reports=state.report.jobs,
             codes=self._codes,
-            queues={name: queue.record for name, queue in state.queues.items()},
         )
 
     def reports(self) -> dict[JobKey, JobReport]:
@@ -104,49 +154,64 @@ class Telling:
             found.pop(key, None)
         return found
 
-    def arrived(self) -> list[JobKey]:
-        """Return the jobs whose PodGroups show only since this cycle what an earlier one decided."""
-        jobs, before = self._ssn.state.jobs, self._before.groups
-        new = _moved(jobs.rules.shown, before) & (jobs.rules.shown.what == _padded(before.what, self._n, 0))
-        # A Python loop over these jobs.
-        return [jobs.record(row).key for row in np.flatnonzero(new & jobs.rules.present).tolist()]
+    def announced(self, before: dict[JobKey, str]) -> dict[JobKey, str]:
+        """Return those texts of events that belong to statuses that are still on their way."""
+        if not before:
+            return {}
+        found, keys, groups = dict(before), self._texts.keys, self._groups
+        looked_at = padded(self.changed | groups.moved, len(keys), fill=True)
+        # A Python loop over the jobs that differ, or whose PodGroups show something new.
+        for row in np.flatnonzero(looked_at).tolist():
+            key = keys[row]
+            if key is not None and (row >= self._n or not groups.awaited[row] or row in groups.written):
+                found.pop(key, None)
+        return found
 
     def former(self) -> list[JobKey]:
         """Return the jobs of the last cycle in the rows of the jobs that differ now."""
-        keys = self._before.keys
-        rows = np.flatnonzero(_padded(self.changed, len(keys), fill=True)).tolist()  # a Python loop over these jobs
+        keys = self._texts.keys
+        rows = np.flatnonzero(padded(self.changed, len(keys), fill=True)).tolist()  # a Python loop over these jobs
         return [key for row in rows if (key := keys[row]) is not None]
+
+    def _renewed_before(self) -> Floats:
+        """Return when the texts of each job were made last, infinity if never, (n_jobs,)."""
+        keys = self._texts.keys
+        found = padded(self._texts.renewed, self._n, np.inf).copy()
+        other = self._ssn.state.jobs.rules.versions != padded(self._before.versions, self._n, -1)
+        # A Python loop over the jobs whose rows may have been those of other jobs.
+        for row in np.flatnonzero(other & np.isfinite(found)).tolist():
+            if keys[row] != self._key(row):
+                found[row] = np.inf
+        return found
 
     # What differs
 
     def _find_changed(self) -> Bools:
         state, before, n = self._ssn.state, self._before, self._n
         rules = state.jobs.rules
-        changed = rules.versions != _padded(before.versions, n, -1)
-        changed |= (state.jobs.counts != _padded(before.counts, n, -1.0)).any(axis=0)
-        changed |= state.jobs.phase != _padded(before.phases, n, -1)
-        changed |= self._reasons != _padded(before.reasons, n, -1)
-        changed |= self._unsettled | _padded(before.unsettled, n, fill=True) | self.renewed
+        changed = rules.versions != padded(before.versions, n, -1)
+        changed |= (state.jobs.counts != padded(before.counts, n, -1.0)).any(axis=0)
+        changed |= state.jobs.phase != padded(before.phases, n, -1)
+        changed |= self._leaving != padded(before.leaving, n, -1)
+        changed |= self._reasons != padded(before.reasons, n, -1)
+        changed |= self._unsettled | padded(before.unsettled, n, fill=True) | self.renewed
         changed |= self._waiting & ~rules.present
-        changed |= _unexpected(rules.shown, before.groups)
-        differs = self._of_tasks != _padded(before.of_tasks, len(self._of_tasks), 0)
-        differs |= _unexpected(state.tasks.shown, before.pods)
+        changed |= self._groups.unexpected
+        differs = self._of_tasks != padded(before.of_tasks, len(self._of_tasks), 0)
+        differs |= self._pods.unexpected
         tasks = np.flatnonzero(differs)
         jobs = state.tasks.job[tasks]
         changed[jobs[jobs >= 0]] = True
         return np.asarray(changed)
 
-    def _looked_at_tasks(self) -> Bools:
-        """Return the tasks of jobs that differ, and those of no job, (n_tasks,)."""
-        return np.asarray(np.append(self.changed, True)[self._ssn.state.tasks.job])
-
     def _find_unsettled(self) -> Bools:
         """Return the jobs whose reasons or texts no code stands for, (n_jobs,)."""
         state = self._ssn.state
-        found: Bools = np.asarray(state.jobs.counts[[TaskStatus.ALLOCATED, TaskStatus.PIPELINED]].any(axis=0))
-        refused = [row for row, rejections in state.outcome.rejections.items() if rejections]
-        found[refused] = True
+        found: Bools = np.zeros(self._n, dtype=bool)
+        found[[row for row, rejections in state.outcome.rejections.items() if rejections]] = True
         found[state.outcome.reasons.settled()] = False
+        # Texts of tasks that have a node name it. Preempt and reclaim give nodes to jobs that allocate has left out.
+        found |= state.jobs.counts[[TaskStatus.ALLOCATED, TaskStatus.PIPELINED]].any(axis=0)
         found[list(state.outcome.skipped)] = True
         tasks = state.tasks
         backing_off = tasks.traits & TaskTrait.BACKING_OFF.value > 0
@@ -165,9 +230,9 @@ class Telling:
             text = reason.code if reason.code in _OF_NUMBERS else reason.text
             limits[state.queues[name].row] = code("queue", reason.plugin, text)
         found: Ints = limits[state.queue_of_job]
-        # A Python loop over the jobs that were not tried.
+        # A Python loop over the jobs that were not tried. Their pods may show the reason of the queue.
         for row, reason in state.outcome.blocked.items():
-            found[row] = code("job", reason.text)
+            found[row] = code("job", reason.text, int(found[row]))
         return found
 
     def _of_pending_tasks(self) -> Ints:
@@ -195,8 +260,7 @@ class Telling:
         """Return the jobs whose numbers may be written again, (n_jobs,)."""
         state = self._ssn.state
         found = np.zeros(self._n, dtype=bool)
-        since = _padded(self._before.since, self._n, np.inf)
-        moments = np.where(self._waiting, since, np.inf) + RENEWED_S
+        moments = np.where(self._waiting, self._since, np.inf) + RENEWED_S
         rows: Rows = np.flatnonzero(state.clock.have_come(moments))
         if len(rows) > _RENEWED_AT_ONCE:
             rows = rows[np.lexsort((state.jobs.rules.places[rows], moments[rows]))[:_RENEWED_AT_ONCE]]
@@ -206,7 +270,7 @@ class Telling:
 
     def _in_edited_queues(self) -> Bools:
         """Return the waiting jobs whose queue, or perhaps a queue above, was edited: users look for the new limits."""
-        state, before = self._ssn.state, self._before.queues
+        state, before = self._ssn.state, self._texts.queues
         edited = {
             name
             for name, queue in state.queues.items()
@@ -219,34 +283,8 @@ class Telling:
         return np.asarray(np.append(queues, False)[state.queue_of_job] & self._waiting).astype(bool)
 
 
-@lru_cache(maxsize=4096)
-def without_numbers(text: str) -> str:
-    """Return a text without its numbers, for comparisons; the reasons of nodes are sorted, as they are by number."""
-    text = _AMOUNTS.sub(r"\1", text)
-    masked = _NUMBER.sub("#", text)
-    head, colon, reasons = masked.rpartition("nodes are unavailable: ")
-    return masked if not colon else head + colon + ", ".join(sorted(reasons.rstrip(".").split(", ")))
-
-
-def _moved(shown: Shown, before: Shown) -> Bools:
-    return np.asarray(shown.times != _padded(before.times, len(shown.times), -1))
-
-
-def _unexpected(shown: Shown, before: Shown) -> Bools:
-    """Return where something new is shown that we did not write."""
-    return np.asarray(_moved(shown, before) & (shown.what != _padded(before.what, len(shown.what), 0)))
-
-
-def _expected(shown: Shown, before: Shown, looked_at: Bools, written: dict[int, int]) -> Shown:
-    """Return what will be shown: what is written now or was expected before, else what is shown now."""
-    what = np.where(looked_at, shown.what, _padded(before.what, len(shown.what), 0))
-    what[list(written)] = list(written.values())
-    return Shown(what, shown.times)
-
-
-def _padded(column: NDArray[Any], n: int, fill: float) -> NDArray[Any]:
-    """Return a column of the last cycle with ``n`` rows; new rows have a value that differs from all."""
-    missing = n - column.shape[-1]
-    if missing <= 0:
-        return column[..., :n]
-    return np.concatenate((column, np.full((*column.shape[:-1], missing), fill, dtype=column.dtype)), axis=-1)
+def leaving(state: State) -> Ints:
+    """Return how many tasks of each job are on a node that they leave, (n_jobs,); they still count as scheduled."""
+    tasks = state.tasks
+    rows = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node >= 0) & (tasks.job >= 0))
+    return np.bincount(tasks.job[rows], minlength=len(state.jobs))

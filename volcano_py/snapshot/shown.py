@@ -3,31 +3,37 @@
 Equal texts have equal numbers, in every process. Nothing is ordered by them.
 """
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
 from volcano_py.model.arrays import Ints, Rows
 from volcano_py.model.decisions import SetPodGroupStatus
-from volcano_py.model.objects import GroupCondition, JobRecord, TaskRecord
+from volcano_py.model.objects import JobRecord, TaskRecord
 from volcano_py.snapshot.rows import grown
+
+_VERSIONS: Final = itertools.count(1)
+"""Versions are unique in the process, so that rows of two stores never seem to show the same object."""
+
+
+_Parts = tuple[str, bool, str, str]  # type, status, reason and message of a condition
 
 
 class Shown(NamedTuple):
     """What pods, or PodGroups, show."""
 
     what: Ints  # (n,)
-    times: NDArray[np.int32]  # (n,), how often it has changed
+    versions: Ints  # (n,); it differs if what is shown has changed, even if it changed back
 
     def rows_view(self, rows: Rows) -> "Shown":
         """Return a copy of these rows."""
-        return Shown(self.what[rows], self.times[rows])
+        return Shown(self.what[rows], self.versions[rows])
 
 
 class ShownTable:
@@ -35,20 +41,49 @@ class ShownTable:
 
     def __init__(self) -> None:
         self._what = np.zeros(0, dtype=np.int64)
-        self._times = np.zeros(0, dtype=np.int32)
+        self._versions = np.zeros(0, dtype=np.int64)
 
-    def put(self, row: int, what: int) -> None:
-        """Note what the object of a row shows now."""
+    def put(self, row: int, what: int, *, new: bool = False) -> None:
+        """Note what the object of a row shows now; a ``new`` object does not wait for what was decided about others."""
         if row >= len(self._what):
-            self._what, self._times = grown(self._what, row + 1), grown(self._times, row + 1)
-        if self._what[row] != what:
+            self._what, self._versions = grown(self._what, row + 1), grown(self._versions, row + 1)
+        if new or self._what[row] != what:
             self._what[row] = what
-            self._times[row] += 1
+            self._versions[row] = next(_VERSIONS)
+
+    def forget(self, row: int) -> None:
+        """Note that the object of a row is gone."""
+        self._versions[row] = next(_VERSIONS)
+
+    def nothing_awaited(self) -> None:
+        """Note that what was decided may not be on its way."""
+        self._versions[:] = next(_VERSIONS)
 
     def columns(self, n: int) -> Shown:
         """Return a copy of the first ``n`` rows."""
-        self._what, self._times = grown(self._what, n), grown(self._times, n)
-        return Shown(self._what[:n].copy(), self._times[:n].copy())
+        self._what, self._versions = grown(self._what, n), grown(self._versions, n)
+        return Shown(self._what[:n].copy(), self._versions[:n].copy())
+
+
+class ShownTables:
+    """What all pods and PodGroups show."""
+
+    def __init__(self) -> None:
+        self.pods = ShownTable()
+        self.groups = ShownTable()
+
+    def put_pod(self, row: int, record: TaskRecord) -> None:
+        """Note what the pod of a row shows now."""
+        self.pods.put(row, shown_condition(record.condition))
+
+    def put_group(self, row: int, record: JobRecord, before: JobRecord | None) -> None:
+        """Note what the PodGroup of a row shows now; it may be another one than before."""
+        self.groups.put(row, shown_status(record), new=before is None or before.uid != record.uid)
+
+    def nothing_awaited(self) -> None:
+        """Note that what was decided may not be on its way to any of them."""
+        self.pods.nothing_awaited()
+        self.groups.nothing_awaited()
 
 
 @lru_cache(maxsize=4096)
@@ -59,12 +94,21 @@ def shown_condition(text: str) -> int:
 
 def shown_status(record: JobRecord) -> int:
     """Return the number of the status that a PodGroup shows."""
-    return _number(record.phase, record.running, record.succeeded, record.failed, record.conditions)
+    conditions = (condition[:4] for condition in record.conditions)
+    return _number(record.phase, record.running, record.succeeded, record.failed, conditions)
 
 
-def shown_after(record: JobRecord, status: SetPodGroupStatus) -> int:
-    """Return the number of the status that a PodGroup will show once a new one is written."""
-    conditions: Mapping[str, GroupCondition] = {one.type: one for one in (*record.conditions, *status.conditions)}
+def shown_after(
+    record: JobRecord, status: SetPodGroupStatus, wording: Callable[[str], str] = lambda message: message
+) -> int:
+    """Return the number of the status that a PodGroup will show once a new one is written.
+
+    ``wording`` is what counts of the messages of its conditions.
+    """
+    conditions: Mapping[str, _Parts] = {
+        one.type: (one.type, one.status, one.reason, wording(one.message))
+        for one in (*record.conditions, *status.conditions)
+    }
     return _number(status.phase, status.running, status.succeeded, status.failed, conditions.values())
 
 
@@ -85,5 +129,5 @@ def alike_but_for_condition(before: TaskRecord, after: TaskRecord) -> bool:
     return structs.replace(before, condition=after.condition) == after
 
 
-def _number(phase: str, running: int, succeeded: int, failed: int, conditions: Iterable[GroupCondition]) -> int:
-    return shown_condition(repr((phase, running, succeeded, failed, sorted(condition[:4] for condition in conditions))))
+def _number(phase: str, running: int, succeeded: int, failed: int, conditions: Iterable[_Parts]) -> int:
+    return shown_condition(repr((phase, running, succeeded, failed, sorted(conditions))))

@@ -29,7 +29,7 @@ from volcano_py.snapshot.roles import RoleTable
 from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.selection import Selection
 from volcano_py.snapshot.shapes import ShapeTable
-from volcano_py.snapshot.shown import ShownTable, alike_but_for_condition, shown_condition, shown_status, with_status_of
+from volcano_py.snapshot.shown import ShownTables, alike_but_for_condition, with_status_of
 from volcano_py.snapshot.volumes import VolumeStore, uses_claims
 
 
@@ -71,7 +71,7 @@ class ClusterStore:
         self._traits = np.zeros(0, dtype=np.uint8)
         self._arrived = np.zeros(0, dtype=np.int64)
         self._role = np.zeros(0, dtype=np.int32)
-        self._shown = ShownTable()
+        self.shown = ShownTables()
         self._arrivals = 0
         self._job_table: RowTable[JobKey] = RowTable()
         self.job_marks = JobMarks()
@@ -87,7 +87,6 @@ class ClusterStore:
         self._min_resources = np.zeros((self._n_resources, 0))
         self._has_min_resources = np.zeros(0, dtype=bool)
         self._job_queue = np.zeros(0, dtype=np.int32)
-        self._jobs_shown = ShownTable()
         self._with_sub_groups: set[int] = set()  # rows of the jobs that have policies for sub-groups
         self._with_topology: set[int] = set()  # rows of the jobs that, or some of whose sub-groups, have a topology
         self._queue_codes: dict[str, int] = {}  # every queue name that a PodGroup ever had
@@ -129,7 +128,7 @@ class ClusterStore:
         self._grow()
         row = self._job_row(record.key)
         before, self._job_records[row] = self._job_records[row], record
-        self._jobs_shown.put(row, shown_status(record))
+        self.shown.put_group(row, record, before)
         if before is None or with_status_of(before, record) != record:
             self.job_marks.changed(row)
         self._job_present[row] = True
@@ -269,6 +268,7 @@ class ClusterStore:
         self.series.drop(self._withdraw(row).record)
         self.shapes.release(int(self._shape[row]))
         self._task_table.remove(uid)
+        self.shown.pods.forget(row)
         self._roles.release(int(self._role[row]))
         self._role[row] = -1
         self._select_again(self._selection.drop(uid, before))
@@ -334,7 +334,7 @@ class ClusterStore:
         self._creation[row] = record.creation
         self._suffix[row] = name_suffix(record.name)
         self._traits[row] = record.traits
-        self._shown.put(row, shown_condition(record.condition))
+        self.shown.put_pod(row, record)
         before, self._role[row] = int(self._role[row]), self._roles.acquire(record.role)
         if before >= 0:
             self._roles.release(before)
@@ -470,7 +470,7 @@ class ClusterStore:
             arrived=self._arrived[:n].copy(),
             role=self._role[:n].copy(),
             role_names=self._roles.names(),
-            shown=self._shown.columns(n),
+            shown=self.shown.pods.columns(n),
         )
 
     def _job_columns(self) -> JobColumns:
@@ -495,6 +495,6 @@ class ClusterStore:
                 with_topology=np.array(sorted(self._with_topology), dtype=np.intp),
                 versions=versions,
                 places=places,
-                shown=self._jobs_shown.columns(n),
+                shown=self.shown.groups.columns(n),
             ),
         )

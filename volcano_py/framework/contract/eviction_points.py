@@ -44,6 +44,7 @@ class Preemptable(ExtensionPoint):
     """
 
     switch = "enablePreemptable"
+    shortcuts: ClassVar = {"safe_from": "preemptable"}
 
     @abstractmethod
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
@@ -121,6 +122,7 @@ class Preemptive(ExtensionPoint):
     """May the queue take room from other queues for these tasks? Rule: all must say yes."""
 
     switch = "enablePreemptive"
+    shortcuts: ClassVar = {"sated_queues": "preemptive"}
 
     @abstractmethod
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
@@ -138,6 +140,7 @@ class VictimQueueOrder(ExtensionPoint):
     """Which of two queues loses tasks first? Rule: first non-zero comparison, then the reverse of `QueueOrder`."""
 
     switch = ""
+    shortcuts: ClassVar = {"victim_queue_keys": "victim_queue_order"}
 
     @abstractmethod
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:

@@ -118,6 +118,7 @@ class JobValid(ExtensionPoint):
     """Can the job be scheduled at all? Rule: all must pass; the first refusal is the answer. It has no switch."""
 
     switch = ""
+    shortcuts: ClassVar = {"surely_valid": "job_valid"}
 
     @abstractmethod
     def job_valid(self, job: JobInfo) -> Reason | None:
@@ -172,6 +173,7 @@ class Overused(ExtensionPoint):
     """Does the queue already hold all that it may have? Rule: any says yes."""
 
     switch = "enabledOverused"
+    shortcuts: ClassVar = {"overused_queues": "overused"}
 
     @abstractmethod
     def overused(self, queue: QueueInfo) -> bool:
@@ -190,6 +192,7 @@ class Allocatable(ExtensionPoint):
     """How many more tasks like this one may the queue hold? Rule: all must allow, so the smallest number counts."""
 
     switch = "enabledAllocatable"
+    shortcuts: ClassVar = {"full_queues": "allocatable"}
 
     @abstractmethod
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
@@ -245,6 +248,7 @@ class Predicate(SeesEvictions):
 
     switch = "enablePredicate"
     also = ""
+    shortcuts: ClassVar = {"refusals_stay": "predicate"}
     reasons: tuple[Reason, ...]  # of the class, or of an instance if they depend on its arguments
     early: ClassVar[int] = 0
     """How many of the reasons come before the plugin's static ones: users read these even beside a static one."""
@@ -359,6 +363,7 @@ class JobStarving(ExtensionPoint):
     """
 
     switch = "enableJobStarving"
+    shortcuts: ClassVar = {"starving_jobs": "job_starving"}
 
     @abstractmethod
     def job_starving(self, job: JobInfo) -> bool:

@@ -180,6 +180,10 @@ class Turns:
             return None
         return np.asarray(self._futile[jobs] & self._full[self._kind[shapes], self._state.queue_of_job[jobs]])
 
+    def tasks_of(self, job_row: int) -> Rows:
+        """Return the rows of the tasks that a turn of a job would try, in task order."""
+        return self._hooks.pending.of_shapes(self._shapes, job_row)
+
     def _reasons(self, job: JobInfo) -> dict[int, Rejection]:
         state, found, failed_roles = self._state, dict[int, Rejection](), set[str]()
         queue = state.queues[job.record.queue]

@@ -1,9 +1,15 @@
-"""What survives from one cycle to the next, in a form that can be serialised."""
+"""What survives from one cycle to the next: memory, in a form that can be serialised, and one cache.
+
+Memory is what decisions and texts depend on: since when something waits, until when something holds, what is on its way
+to objects that do not show it yet. If it is lost, the next cycle may decide something else. The cache (`told`) only
+spares work: without it a cycle looks at all jobs instead of those that differ, and decides and remembers the same.
+"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from volcano_py.framework.state.texts import Texts
 from volcano_py.framework.state.told import Told
 from volcano_py.model.objects import JobKey
 
@@ -42,7 +48,10 @@ class Cooldown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Carried from cycle to cycle. The same memory, snapshot, policy, clock and seed lead to the same decisions."""
+    """Carried from cycle to cycle. The same memory, snapshot, policy, clock and seed lead to the same decisions.
+
+    Two memories are equal if they differ in nothing but their caches.
+    """
 
     cycle: int = 0  # how many cycles there have been
     lineage: str = ""  # names the series of cycles, so that its session ids are unique
@@ -61,7 +70,8 @@ class Memory:
     # How many tasks had arrived, as one store counts them; not a fact about the cluster. None: unknown, so the tasks of
     # the next cycle count as not new.
     seen: int | None = field(default=None, repr=False)
-    # What users have been told; equal memories may differ in it only if this makes no difference to the next cycle.
+    texts: Texts = field(default_factory=Texts, repr=False)  # when texts were made, and what is on its way
+    # A cache: what users have been told. Any cycle may begin without it.
     told: Told | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -82,6 +92,7 @@ class Memory:
         arrivals: Mapping[JobKey, Arrival] | None = None,
         domains: Mapping[JobKey, Mapping[str, str]] | None = None,
         seen: int | None = None,
+        texts: Texts | None = None,
         told: Told | None = None,
     ) -> "Memory":
         """Return the memory of the next cycle."""
@@ -99,5 +110,10 @@ class Memory:
             arrivals=dict(arrivals or {}),
             domains=dict(domains or {}),
             seen=seen,
+            texts=texts or Texts(),
             told=told,
         )
+
+    def without_caches(self) -> "Memory":
+        """Return the same memory without what only spares work."""
+        return replace(self, told=None)

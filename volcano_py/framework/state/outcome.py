@@ -40,6 +40,9 @@ class Reasons(Protocol):
     def full(self, jobs: Codes, shapes: Codes) -> Bools | None:
         """Return for tasks of such jobs whether their queue may hold no more of them; jobs and shapes are (n,)."""
 
+    def tasks_of(self, job_row: int) -> Rows:
+        """Return the rows of the tasks that a turn of such a job would try, in task order."""
+
 
 class _NoReasons:
     """No action has left out a job."""
@@ -61,6 +64,9 @@ class _NoReasons:
 
     def full(self, jobs: Codes, shapes: Codes) -> None:
         return None
+
+    def tasks_of(self, job_row: int) -> Rows:
+        return np.zeros(0, dtype=np.intp)
 
 
 class Outcome:

@@ -34,6 +34,16 @@ class QueueReport:
     real_capacity: Mapping[str, float] | None = None  # the limit after other guarantees and the queues above
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What was kept about a job from cycle to cycle, and what it is when it is found anew: a fault of ours."""
+
+    job: JobKey
+    about: str
+    kept: str
+    anew: str
+
+
 @dataclass(slots=True)
 class CycleReport:
     """What users watch: counts, durations, reasons. The shell turns it into metrics."""
@@ -60,4 +70,6 @@ class CycleReport:
     queues_hold: dict[str, dict[str, float]] = field(default_factory=dict)
     queue_problems: dict[str, str] = field(default_factory=dict)  # what is wrong with queues, and its consequence
     job_shares: dict[JobKey, float] = field(default_factory=dict)  # dominant shares above 0, if a plugin reports them
+    jobs_verified: int = 0  # jobs about which all that is kept from cycle to cycle was found anew
+    differences: list[Difference] = field(default_factory=list)  # of these jobs
     failures: list[str] = field(default_factory=list)  # plugins that raised, and the consequence

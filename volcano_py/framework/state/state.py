@@ -3,7 +3,8 @@
 Plugins get it when a session opens. Cluster state changes only through a `Statement`, and every change can be undone.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -187,6 +188,16 @@ class State:
     def static_row(self, key: Hashable, ask: Callable[[NodeColumns], NDArray[Any]]) -> NDArray[Any]:
         """Return answers that depend on node records only, one per node, kept over cycles (`StaticFilterCache.row`)."""
         return self._static_filters.row(key, self.nodes, ask)
+
+
+@contextmanager
+def without_kept_answers(state: State) -> Iterator[None]:
+    """Within this, ask for all answers about nodes anew instead of using those of earlier cycles."""
+    kept, state._static_filters = state._static_filters, StaticFilterCache()
+    try:
+        yield
+    finally:
+        state._static_filters = kept
 
 
 add_old_names(
