@@ -48,6 +48,21 @@ async def test_a_gang_that_is_enqueued_and_bound_at_once_is_written_once(server)
         assert server.requests.count("patch", GROUPS, 200) == 1
 
 
+async def test_a_gang_whose_pods_start_one_after_another_is_written_once(server):
+    put_node(server, "n1", cpu=8)
+    async with scheduler(server.url) as running:
+        put_job(server, "gang", 6)
+        await until(lambda: len(placed(server)) == 6)
+        for number in range(6):
+            await asyncio.sleep(0.15)
+            await set_phase(running, [f"gang-{number}"], "Running")
+
+        await until(lambda: group(server, "gang").get("status", {}).get("running") == 6)
+
+        assert group(server, "gang")["status"]["phase"] == "Running"
+        assert server.requests.count("patch", GROUPS, 200) == 1
+
+
 async def test_a_gang_that_is_enqueued_and_waits_for_its_pods_is_written_at_once(server):
     put_node(server, "n1", cpu=8)
     async with scheduler(server.url):

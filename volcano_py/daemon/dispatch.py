@@ -12,7 +12,7 @@ from volcano_py.cache.state import SnapshotToken
 from volcano_py.daemon import announcements
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.writers import Writers
-from volcano_py.effects.podgroup_status import BINDING_S, NEW_TEXT_S, SETTLES_S, only_text_differs
+from volcano_py.effects.podgroup_status import BINDING_S, NEW_TEXT_S, SETTLES_S, STARTING_S, only_text_differs
 from volcano_py.model.decisions import (
     Bind,
     Decision,
@@ -117,15 +117,18 @@ class Dispatcher:
         """Return how long a status may wait, in seconds.
 
         The status of a gang that is enqueued does not wait: the controller that creates its pods needs it. While pods
-        of the gang are being bound, another status follows soon, so this one may wait longer. A status in which only a
-        text is new waits longest.
+        of the gang are being bound, or start, another status follows soon, so this one may wait longer. A status in
+        which only a text is new waits longest.
         """
         count, job = self._cache.store.count, self._cache.store.job(status.job)
         if job is not None and only_text_differs(job, status):
             return NEW_TEXT_S
         if status.phase == keys.PHASE_INQUEUE:
             return BINDING_S if count(status.job, *ALLOCATED_STATUSES) else 0.0
-        return BINDING_S if count(status.job, TaskStatus.BINDING) else SETTLES_S
+        if count(status.job, TaskStatus.BINDING):
+            return BINDING_S
+        starts = status.phase == keys.PHASE_RUNNING and count(status.job, TaskStatus.BOUND)
+        return STARTING_S if starts else SETTLES_S
 
     def _bind(self, binds: tuple[Bind, ...], decided_at: SnapshotToken) -> bool:
         now = self._clock.now().timestamp()

@@ -68,7 +68,8 @@ class HandOver:
     def _taken(self, piece: Batch, take: Callable[[Batch], None]) -> None:
         with self._changed:
             self._under_way -= len(piece)
-            self._changed.notify_all()
+            if self._under_way < self._capacity:
+                self._changed.notify_all()
         take(piece)
 
 

@@ -57,7 +57,7 @@ class BindBackpressure:
         """Count binds that have ended, in whatever way."""
         with self._changed:
             self._count -= binds
-            self._changed.notify_all()
+            self._let_in()
 
     def set_aside(self, binds: int) -> bool:
         """Count binds as set aside, no longer as under way; return False, changing nothing, if too many are."""
@@ -66,7 +66,7 @@ class BindBackpressure:
                 return False
             self._aside += binds
             self._count -= binds
-            self._changed.notify_all()
+            self._let_in()
             return True
 
     def take_up(self, binds: int) -> None:
@@ -79,4 +79,9 @@ class BindBackpressure:
         """Refuse every further batch, and wake the cycle if it waits."""
         with self._changed:
             self._closed = True
+            self._changed.notify_all()
+
+    def _let_in(self) -> None:
+        """Wake the cycle if it may enter: to wake it with each bind would cost as much as a tenth of the bind."""
+        if self._count < self._capacity:
             self._changed.notify_all()

@@ -29,6 +29,8 @@ SETTLES_S: Final = 0.25
 """How long a status waits for one that replaces it: pods of a gang start and end one after another."""
 BINDING_S: Final = 5.0
 """The same while pods of the gang are being bound: the phase changes again when they are bound."""
+STARTING_S: Final = 2.0
+"""The same while pods of a running gang have a node and do not run yet: kubelets report them within a second or two."""
 NEW_TEXT_S: Final = 10.0
 """The same if only the text of a condition is new: why a gang waits changes with every pod that ends anywhere."""
 _TIMEOUT_S: Final = 10.0
