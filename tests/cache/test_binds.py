@@ -48,6 +48,34 @@ def test_accepted_binds_count_on_their_nodes_at_once(make_cluster: Any) -> None:
     assert {entry.generation for entry in cache.binds.ledger} == {cache.generation(JobKey("default", "j1"))}
 
 
+def test_binds_of_several_jobs_are_assumed_together(make_cluster: Any) -> None:
+    cache = make_cluster(a_node("n1", cpu=4), a_job("j1", tasks=2, cpu=1), a_job("j2", tasks=1, cpu=1))
+    batch = (PAIR[0], a_bind("j2-0", job="j2"), PAIR[1])
+
+    assert cache.binds.assume(batch, cache.token) == [*map(Assumed, batch)]
+
+    assert cache.snapshot().nodes.idle[0].tolist() == [1000]
+    for entry in cache.binds.ledger:
+        assert entry.generation == cache.generation(entry.job)
+    cache.binds.validate()
+
+
+@pytest.mark.parametrize("cpus", [2, 1, 0])
+def test_of_several_jobs_only_those_are_refused_that_cannot_be_bound(make_cluster: Any, cpus: int) -> None:
+    """As one batch for each job: the first ones get the room that there is."""
+    cache = make_cluster(
+        *(a_node("n1", cpu=max(cpus, 0.1)), a_node("n2"), a_job("j1", tasks=2, cpu=1)),
+        *(a_job("j2", tasks=1, cpu=1), a_job("j3", tasks=1, cpu=1)),
+    )
+    batch = (*PAIR, a_bind("j2-0", job="j2"), a_bind("j3-0", "n2", job="j3"))
+
+    refused = reasons(cache.binds.assume(batch, cache.token))
+
+    assert list(map(bool, refused)) == [cpus < 2, cpus < 2, cpus != 1, False]
+    assert len(cache.binds.ledger) == refused.count("")
+    cache.binds.validate()
+
+
 def test_assuming_a_bind_reports_no_change(make_cluster: Any, changes_of: Any) -> None:
     cache = make_cluster(a_node("n1"), a_job("j1", tasks=2))
     told = changes_of(cache)

@@ -10,7 +10,7 @@ from volcano_py.daemon.hand_over import HandOver, pieces
 from volcano_py.model.decisions import Bind, Decision, Evict, Nominate, SetPodCondition
 from volcano_py.model.objects import JobKey, TaskRef
 
-JOB = JobKey("ns", "gang")
+JOB, OTHER = JobKey("ns", "gang"), JobKey("ns", "other")
 
 
 def task(number: int) -> TaskRef:
@@ -21,14 +21,16 @@ def told(number: int) -> SetPodCondition:
     return SetPodCondition(task(number), "Unschedulable", "no room")
 
 
-def bind(number: int) -> Bind:
-    return Bind(task(number), "n1", JOB)
+def bind(number: int, job: JobKey = JOB) -> Bind:
+    return Bind(task(number), "n1", job)
+
+
+def evict(number: int) -> Evict:
+    return Evict(task(number), "n1", None, "preempt", "for others", JOB)
 
 
 def test_a_plan_is_one_piece_whatever_its_size():
-    evict = Evict(task(8), "n1", None, "preempt", "for others", JOB)
-    nominate = Nominate(task(9), "n1")
-    plan = (*map(bind, range(5)), evict, nominate)
+    plan = (*map(bind, range(5)), evict(8), Nominate(task(9), "n1"))
 
     found = pieces((told(0), *plan, told(1), told(2)), size=2)
 
@@ -103,7 +105,43 @@ def test_a_cycle_that_runs_on_the_loop_itself_does_not_wait():
     async def run() -> None:
         left = HandOver(capacity=1, piece=1).put(asyncio.get_running_loop(), tuple(map(told, range(10))), taken.append)
         assert not left
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
 
     asyncio.run(run())
     assert len(taken) == 10
+
+
+@pytest.mark.parametrize(
+    ("batches", "taken"),
+    [
+        ([(bind(0),), (bind(1, OTHER),), (told(2),)], [3]),
+        ([(bind(0),), (bind(1),)], [1, 1]),  # of one job, decided one after another: refused one by one
+        ([(told(0),), (bind(1), evict(2)), (told(3),)], [1, 2, 1]),
+        ([(told(0), told(1)), (told(2), told(3))], [2, 2]),  # together they would be too large
+    ],
+)
+def test_small_pieces_of_different_jobs_are_taken_together(batches: list[tuple[Decision, ...]], taken: list[int]):
+    found: list[tuple[Decision, ...]] = []
+
+    async def run() -> None:
+        hand_over, take = HandOver(piece=3), found.append
+        for batch in batches:
+            hand_over.put(asyncio.get_running_loop(), batch, take)
+        await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert list(map(len, found)) == taken
+    assert [one for piece in found for one in piece] == [one for batch in batches for one in batch]
+
+
+def test_pieces_of_two_cycles_are_not_taken_together():
+    first, second = [], []
+
+    async def run() -> None:
+        hand_over, loop = HandOver(), asyncio.get_running_loop()
+        for taken in (first, second):
+            hand_over.put(loop, (told(0),), taken.append)
+        await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert first == second == [(told(0),)]

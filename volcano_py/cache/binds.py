@@ -14,6 +14,7 @@ cycle plans a refused gang again. The loss of a gang member outside the batch is
 well be lost a moment later.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +72,8 @@ class Binds(Assumptions):
         by_job: dict[JobKey, list[Bind]] = {}
         for bind in batch:
             by_job.setdefault(bind.job, []).append(bind)
+        if len(by_job) > 1 and self._assume_together(by_job, batch, decided_at):
+            return [Assumed(bind) for bind in batch]
         reasons: dict[str, str] = {}  # by uid
         for job, binds in by_job.items():
             reasons.update(self._assume_job(job, binds, decided_at))
@@ -129,6 +132,14 @@ class Binds(Assumptions):
     def _take_back(self, uid: str) -> None:
         self._pods.wait_again(uid)
 
+    def _assume_together(
+        self, by_job: Mapping[JobKey, list[Bind]], batch: tuple[Bind, ...], decided_at: SnapshotToken
+    ) -> bool:
+        """Assume the binds of several jobs if there is nothing against any of them; else assume none."""
+        if any(bind.prepare for bind in batch):  # what is promised to one job may be an objection to the next
+            return False
+        return not any(self._reasons(*job, decided_at) for job in by_job.items()) and self._take_all(batch)
+
     def _assume_job(self, job: JobKey, binds: list[Bind], decided_at: SnapshotToken) -> dict[str, str]:
         """Assume all binds of one job, or none of them; return the reasons for refusing by uid."""
         reasons = self._reasons(job, binds, decided_at)
@@ -181,7 +192,7 @@ class Binds(Assumptions):
             return f"node {bind.node} was changed after the decision"
         return self.promises.objection(bind) if bind.prepare else ""
 
-    def _take_all(self, binds: list[Bind]) -> bool:
+    def _take_all(self, binds: Sequence[Bind]) -> bool:
         """Put all tasks on their nodes if every node has room for them; else put none, and return False.
 
         The tasks are pending, as :meth:`_reasons` has checked. Checking all nodes at once costs as much as one node.
@@ -199,9 +210,9 @@ class Binds(Assumptions):
             for bind in reversed(binds):
                 self._give_back(bind)
             return False
-        generation, now = self._state.generation(binds[0].job), self._clock.monotonic()
+        now, revision, generation = self._clock.monotonic(), self._state.revision, self._state.generation
         for bind in binds:
-            self.ledger.assume(bind, generation, now, self._state.revision)
+            self.ledger.assume(bind, generation(bind.job), now, revision)
             self.promises.add(bind)
         return True
 

@@ -197,7 +197,8 @@ class CycleLoop:
         try:
             token, snapshot = self._cache.token, self._cache.snapshot()
             taken = self._clock.monotonic()
-            report = await self._runner.decide(snapshot, partial(self._emit, asyncio.get_running_loop(), token))
+            emit = partial(self._emit, asyncio.get_running_loop(), partial(self._take, token))
+            report = await self._runner.decide(snapshot, emit)
         except Exception:
             pause_s = self._failures.next()
             self._not_before = self._clock.monotonic() + pause_s
@@ -223,13 +224,18 @@ class CycleLoop:
             self._running_since = None
             self.cycles += 1
 
-    def _emit(self, loop: asyncio.AbstractEventLoop, token: SnapshotToken, batch: tuple[Decision, ...]) -> None:
+    def _emit(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        take: Callable[[tuple[Decision, ...]], None],
+        batch: tuple[Decision, ...],
+    ) -> None:
         """Hand a batch to the event loop; the cycle's thread waits here while the loop or the binds are behind."""
         binds = _binds(batch)
         if binds and not self._backpressure.enter(binds):
             log.warning("decisions dropped: too many binds are on their way, or the process ends", binds=binds)
             return
-        dropped = self._hand_over.put(loop, batch, partial(self._take, token))
+        dropped = self._hand_over.put(loop, batch, take)
         if dropped:
             self._lost = True
             if left := _binds(dropped):
