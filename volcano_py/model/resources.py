@@ -8,6 +8,7 @@ Volcano compares with an absolute tolerance of 0.1 (its ``minResource``); so doe
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -82,6 +83,7 @@ def is_scalar(name: str) -> bool:
     return "/" in name and not name.startswith(("count/", "requests."))
 
 
+@lru_cache(maxsize=4096)
 def amount_of(name: str, value: Fraction) -> float | None:
     """Return the amount of a resource in its own unit, or None for a resource that is not counted."""
     if name == keys.CPU:
