@@ -96,17 +96,20 @@ class Telling:
 
         The status has only those conditions that the PodGroup does not show. It is ``new`` if anything differs.
         """
-        groups = self._groups
-        if groups.awaited[job_row]:
-            if groups.expects(job_row, shown_after(record, status)):
-                return False
-            if not self.renewed[job_row] and groups.expects_kind(job_row, shown_after(record, status, without_numbers)):
-                return False
-        if not new:
-            groups.give_up(job_row)
+        groups, awaited = self._groups, self._groups.awaited[job_row]
+        if not (new or awaited):
             return False
+        what, kind = shown_after(record, status, without_numbers)
+        if awaited:
+            if groups.expects(job_row, what):
+                return False
+            if not self.renewed[job_row] and groups.expects_kind(job_row, kind):
+                return False
+            if not new:
+                groups.give_up(job_row)
+                return False
         self.told.add(job_row)
-        groups.written[job_row] = shown_after(record, status), shown_after(record, status, without_numbers)
+        groups.written[job_row] = what, kind
         return True
 
     def awaits_group(self, job_row: int) -> bool:

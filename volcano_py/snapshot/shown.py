@@ -4,7 +4,7 @@ Equal texts have equal numbers, in every process. Nothing is ordered by them.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -15,14 +15,14 @@ from msgspec import structs
 
 from volcano_py.model.arrays import Ints, Rows
 from volcano_py.model.decisions import SetPodGroupStatus
-from volcano_py.model.objects import JobRecord, TaskRecord
+from volcano_py.model.objects import GroupCondition, JobRecord, TaskRecord
 from volcano_py.snapshot.rows import grown
 
 _VERSIONS: Final = itertools.count(1)
 """Versions are unique in the process, so that rows of two stores never seem to show the same object."""
 
 
-_Parts = tuple[str, bool, str, str]  # type, status, reason and message of a condition
+Wording = Callable[[str], str]
 
 
 class Shown(NamedTuple):
@@ -89,27 +89,25 @@ class ShownTables:
 @lru_cache(maxsize=4096)
 def shown_condition(text: str) -> int:
     """Return the number of the text that a pod shows."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+    return _number(text)
 
 
 def shown_status(record: JobRecord) -> int:
     """Return the number of the status that a PodGroup shows."""
-    conditions = (condition[:4] for condition in record.conditions)
-    return _number(record.phase, record.running, record.succeeded, record.failed, conditions)
+    numbers = (record.phase, record.running, record.succeeded, record.failed)
+    return _number(_text(numbers, record.conditions))
 
 
-def shown_after(
-    record: JobRecord, status: SetPodGroupStatus, wording: Callable[[str], str] = lambda message: message
-) -> int:
-    """Return the number of the status that a PodGroup will show once a new one is written.
+def shown_after(record: JobRecord, status: SetPodGroupStatus, wording: Wording) -> tuple[int, int]:
+    """Return the number of the status that a PodGroup will show once a new one is written, and that of its kind.
 
-    ``wording`` is what counts of the messages of its conditions.
+    The kind is the same with what ``wording`` leaves of the messages of its conditions.
     """
-    conditions: Mapping[str, _Parts] = {
-        one.type: (one.type, one.status, one.reason, wording(one.message))
-        for one in (*record.conditions, *status.conditions)
-    }
-    return _number(status.phase, status.running, status.succeeded, status.failed, conditions.values())
+    conditions = status.conditions
+    if record.conditions:
+        conditions = tuple({one.type: one for one in (*record.conditions, *conditions)}.values())
+    numbers = (status.phase, status.running, status.succeeded, status.failed)
+    return _number(_text(numbers, conditions)), _number(_text(numbers, conditions, wording))
 
 
 def with_status_of(record: JobRecord, other: JobRecord) -> JobRecord:
@@ -129,5 +127,18 @@ def alike_but_for_condition(before: TaskRecord, after: TaskRecord) -> bool:
     return structs.replace(before, condition=after.condition) == after
 
 
-def _number(phase: str, running: int, succeeded: int, failed: int, conditions: Iterable[_Parts]) -> int:
-    return shown_condition(repr((phase, running, succeeded, failed, sorted(conditions))))
+def _text(
+    numbers: tuple[str, int, int, int], conditions: Iterable[GroupCondition], wording: Wording | None = None
+) -> str:
+    """Return all that counts of a status as one text; messages, which may contain anything, come with their lengths."""
+    texts = []
+    # A Python loop over the conditions of one PodGroup: one or two.
+    for type_, status, reason, message, _ in conditions:
+        said = message if wording is None else wording(message)
+        texts.append(f"{type_} {status} {reason} {len(said)} {said}")
+    texts.sort()
+    return f"{numbers} {' '.join(texts)}"
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)

@@ -22,7 +22,7 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.placing.task_loop import TaskLoop
-from volcano_py.framework.state.info import JobInfo, TaskInfo
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Codes, Rows
 from volcano_py.model.rejections import Rejection
@@ -155,10 +155,11 @@ class Turns:
         """
         rows = np.flatnonzero(self._futile & jobs)
         self._hooks.pending.prepare(rows)
+        alike = _OfJobsAlike(self._task_loop)
         # A Python loop over jobs about which something may be told.
         for row in rows.tolist():
             try:
-                self._state.outcome.rejections[row] = self._reasons(self._state.job(row))
+                self._state.outcome.rejections[row] = self._reasons(self._state.job(row), alike)
             except PluginFailed as failure:
                 self._hooks.ignore(failure)
 
@@ -184,18 +185,20 @@ class Turns:
         """Return the rows of the tasks that a turn of a job would try, in task order."""
         return self._hooks.pending.of_shapes(self._shapes, job_row)
 
-    def _reasons(self, job: JobInfo) -> dict[int, Rejection]:
+    def _reasons(self, job: JobInfo, alike: "_OfJobsAlike") -> dict[int, Rejection]:
         state, found, failed_roles = self._state, dict[int, Rejection](), set[str]()
         queue = state.queues[job.record.queue]
         if queue.name in state.outcome.queue_limits:
             return found  # it is the reason of all jobs of the queue
         tasks = self._hooks.pending.of_shapes(self._shapes, job.row)
         lacking = tasks[: self._hooks.missing(job)]
+        shapes = _firsts(state.tasks.shape[tasks])
         # A Python loop over the shapes of one job.
-        for shape_id, first in _firsts(state.tasks.shape[tasks]):
+        for shape_id, first in shapes:
             if self._full[self._kind[shape_id], queue.row]:
                 asking = lacking if len(lacking) else tasks[first : first + 1]
-                found[shape_id] = self._task_loop.over_limit(queue, shape_id, asking)
+                over_limit = alike.over_limit if len(shapes) == 1 else self._task_loop.over_limit
+                found[shape_id] = over_limit(queue, shape_id, asking)
             elif self._nowhere[shape_id]:
                 found[shape_id] = self._rejections[shape_id]
                 failed_roles.add(state.tasks.record(int(tasks[first])).role)
@@ -204,9 +207,25 @@ class Turns:
         return found
 
 
+class _OfJobsAlike:
+    """Reasons of jobs whose tasks are all of one shape: those of one queue that lack as many tasks share a reason."""
+
+    def __init__(self, task_loop: TaskLoop) -> None:
+        self._task_loop = task_loop
+        self._found: dict[tuple[int, int, int], Rejection] = {}
+
+    def over_limit(self, queue: QueueInfo, shape_id: int, lacking: Rows) -> Rejection:
+        """Return why a queue may not hold one more of these tasks."""
+        key = (queue.row, shape_id, len(lacking))
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._task_loop.over_limit(queue, shape_id, lacking)
+        return found
+
+
 def _firsts(shapes: Codes) -> list[tuple[int, int]]:
     """Return the distinct shapes (n,) in order of their first place, with that place."""
-    if len(shapes) and (shapes == shapes[0]).all():  # as of most jobs; much faster
+    if len(shapes) == 1 or (len(shapes) and (shapes == shapes[0]).all()):  # as of most jobs; much faster
         return [(int(shapes[0]), 0)]
     distinct, first = np.unique(shapes, return_index=True)
     order = np.argsort(first)
