@@ -56,3 +56,33 @@ assert seen() is not None
 held += [[] for _ in range(3_000_000)]
 assert seen() is None
 """)
+
+
+def test_while_a_process_starts_nothing_is_looked_at_twice() -> None:
+    run("""
+garbage.collect_in_small_steps(starting=True)
+looked_at = 0
+def note(phase, info):
+    global looked_at
+    if phase == "start":
+        looked_at += len(gc.get_objects())
+gc.callbacks.insert(0, note)
+held = [[] for _ in range(300_000)]
+early = looked_at
+garbage.keep_what_is_there()
+looked_at = 0
+held += [[] for _ in range(300_000)]
+assert early < 400_000 < looked_at, (early, looked_at)
+""")
+
+
+def test_a_start_that_takes_long_freezes_no_garbage_for_ever() -> None:
+    run("""
+garbage.collect_in_small_steps(starting=True)
+for _ in range(5_000_000 // 2):
+    Node()
+before = gc.get_freeze_count()
+for _ in range(100_000):
+    Node()
+assert gc.get_freeze_count() - before < 10_000
+""")

@@ -77,7 +77,7 @@ class Lifecycle:
         """
         context = self._context
         if self._freeze_garbage:
-            garbage.collect_in_small_steps()
+            garbage.collect_in_small_steps(starting=True)
             threads.give_way_soon()
         async with AsyncExitStack() as stack:
             for server in pages.servers(context.registry):
