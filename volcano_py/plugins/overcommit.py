@@ -64,9 +64,9 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued):
             return Vote.PERMIT
         asked = self._ssn.jobs.min_resources[:, job.row]
         over = reservations.over_asked(self._reserved + asked, self._idle, asked)
-        if not over.any():
+        if not over:
             return Vote.PERMIT
-        names = ", ".join(f"overused {self._ssn.resources.names[row]}" for row in np.flatnonzero(over))
+        names = ", ".join(f"overused {self._ssn.resources.names[row]}" for row in over)
         return Reason(self.name, "cluster-overused", f"resource in cluster is overused: {names}")
 
     def job_enqueued(self, job: JobInfo) -> None:

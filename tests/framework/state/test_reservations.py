@@ -106,4 +106,4 @@ def test_which_resources_exceed_a_limit(need: list[float], over: list[int]) -> N
     limit = ssn.state.total * 0 + 10
     asked = ssn.state.total * 0 + [1, 0, 1, 1]
 
-    assert reservations.over_asked(limit * 0 + need, limit, asked).nonzero()[0].tolist() == over
+    assert reservations.over_asked(limit * 0 + need, limit, asked) == over

@@ -10,7 +10,7 @@ from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
-from volcano_py.model.arrays import Rows
+from volcano_py.model.arrays import Floats, Rows
 from volcano_py.model.rejections import Rejection
 
 
@@ -106,9 +106,16 @@ class TaskLoop:
         state = self._state
         why = state.outcome.queue_limits.get(queue.name)
         if why is None:
-            placed = [] if statement is None else [task for task, _ in statement.placed]
-            given = state.classes.requests[:, state.tasks.shape[placed]].sum(axis=1)
-            asked = state.classes.requests[:, state.tasks.shape[lacking]].sum(axis=1)
-            task = state.task_of(shape_id)
+            task, placed = state.task_of(shape_id), [] if statement is None else [task for task, _ in statement.placed]
+            asked, given = self._requested(lacking), self._requested(np.array(placed, dtype=np.intp))
             why = self._hooks.over_limit(queue, task, np.maximum(asked, given + task.request), given)
         return Rejection(len(state.nodes), blocked=why)
+
+    def _requested(self, tasks: Rows) -> Floats:
+        """Return what these tasks request together, (n_resources,)."""
+        requests, shapes = self._state.classes.requests, self._state.tasks.shape
+        if not len(tasks):
+            return np.zeros(len(requests))
+        if self.run_length(tasks) == len(tasks):  # as nearly always; much faster
+            return np.asarray(requests[:, shapes[tasks[0]]] * float(len(tasks)))
+        return np.asarray(requests[:, shapes[tasks]].sum(axis=1))

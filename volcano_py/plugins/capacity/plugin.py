@@ -244,9 +244,7 @@ class Capacity(
         if (others := self._ssn.coming.through_gates(task)) is not None:
             held += self._tree.rolled_up(others)
         passed = {
-            row: np.flatnonzero(
-                reservations.over_asked(held[:, row] + asked, self._due.ceiling[:, row], asked)
-            ).tolist()
+            row: reservations.over_asked(held[:, row] + asked, self._due.ceiling[:, row], asked)
             for row in self._tree.chains[queue.row]
         }
         passed = {row: over for row, over in passed.items() if over}
@@ -280,12 +278,12 @@ class Capacity(
         for above in self._tree.chains[row]:
             need = asked + self._held[:, above] + self._reserved[:, above] - self._elastic[:, above]
             over = reservations.over_asked(need, self._due.ceiling[:, above], asked)
-            if over.any():
+            if over:
                 return self._insufficient(row, above, over)
         return Vote.PERMIT
 
-    def _insufficient(self, row: int, above: int, over: Bools) -> Reason:
-        names = ", ".join(f"insufficient {self._ssn.resources.names[resource]}" for resource in np.flatnonzero(over))
+    def _insufficient(self, row: int, above: int, over: list[int]) -> Reason:
+        names = ", ".join(f"insufficient {self._ssn.resources.names[resource]}" for resource in over)
         text = f"queue resource quota insufficient: {names}"
         if above != row:
             text += f' in queue "{self._queues.records[above].name}" above'
@@ -307,7 +305,7 @@ class Capacity(
             return False
         asked = np.asarray(sum(task.request * count for task, count in tasks))
         held = self._held_and_coming(tasks[0][0] if tasks else None)
-        if reservations.over_asked(held[:, queue.row] + asked, self._due.ceiling[:, queue.row], asked).any():
+        if reservations.over_asked(held[:, queue.row] + asked, self._due.ceiling[:, queue.row], asked):
             return False
         return bool(self._entitled(held, queue.row, asked))
 

@@ -159,7 +159,7 @@ class Proportion(
         if (others := self._ssn.coming.through_gates(task)) is not None:
             taken = taken + others[:, row]
         own = capability(queue.record, self._ssn.resources)
-        over = np.flatnonzero(reservations.over_asked(taken + asked, due, asked)).tolist()
+        over = reservations.over_asked(taken + asked, due, asked)
         limits = {
             resource: (
                 float(due[resource]),
@@ -192,7 +192,7 @@ class Proportion(
             return False
         asked = np.asarray(sum(task.request * count for task, count in tasks))
         after = self._held_and_coming(queue.row, tasks[0][0] if tasks else None) + asked
-        return not reservations.over_asked(after, self._deserved[:, queue.row], asked).any()
+        return not reservations.over_asked(after, self._deserved[:, queue.row], asked)
 
     def sated_queues(self, task: TaskInfo) -> Bools:
         """Return the queues that are not open or do not deserve one more such task, (n_queues,)."""
@@ -271,9 +271,9 @@ class Proportion(
         asked = self._ssn.jobs.min_resources[:, job.row]
         need = asked + self._queues.taken[:, row] + self._reserved[:, row] - self._elastic[:, row]
         over = reservations.over_asked(need, self._capability[:, row], asked)
-        if not over.any():
+        if not over:
             return Vote.PERMIT
-        names = ", ".join(f"insufficient {self._ssn.resources.names[resource]}" for resource in np.flatnonzero(over))
+        names = ", ".join(f"insufficient {self._ssn.resources.names[resource]}" for resource in over)
         return Reason(self.name, "queue-quota", f"queue resource quota insufficient: {names}")
 
     def job_enqueued(self, job: JobInfo) -> None:
