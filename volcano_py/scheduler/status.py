@@ -12,7 +12,7 @@ The phase follows Volcano's table (R running, S scheduled, C finished; the first
 like a new one. (In Volcano it must be in any case, and those who were evicted for it were evicted for nothing.)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -173,9 +173,9 @@ def _announced(ssn: Session, key: JobKey, event: RecordEvent) -> bool:
     return ssn.state.memory.announced.get(key) == text
 
 
-def _pod_conditions(ssn: Session, telling: Telling) -> list[SetPodCondition]:
-    """Return PodScheduled=False for every waiting task whose condition says something else, by namespace and job."""
-    changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
+def _pod_conditions(ssn: Session, telling: Telling) -> Iterator[SetPodCondition]:
+    """Yield PodScheduled=False for every waiting task whose condition says something else, by namespace and job."""
+    changed: dict[str, list[SetPodCondition]] = {}
     jobs = ssn.state.tasks.job
     waiting = np.flatnonzero(_WAITS[ssn.state.tasks.status] & (np.append(telling.changed, telling.jobless)[jobs]))
     backing_off = ssn.state.tasks.traits[waiting] & TaskTrait.BACKING_OFF.value > 0
@@ -203,10 +203,15 @@ def _pod_conditions(ssn: Session, telling: Telling) -> list[SetPodCondition]:
             attempt = texts[job_row, shape_id]
         reason, message = attempt
         if message and telling.write_condition(job_row, row, record.condition, message):
-            order = (record.namespace, record.job or "", record.name, record.uid)
-            changed.append((order, SetPodCondition(record.ref, reason, message)))
-    changed.sort(key=lambda entry: entry[0])
-    return [condition for _, condition in changed]
+            key = f"{record.namespace}\0{record.job or ''}"  # in the order of the pairs, and compared faster
+            changed.setdefault(key, []).append(SetPodCondition(record.ref, reason, message))
+    # Sorted job by job: to sort a hundred thousand at once would keep the event loop from running meanwhile.
+    for key in sorted(changed):
+        yield from sorted(changed[key], key=_by_name)
+
+
+def _by_name(condition: SetPodCondition) -> tuple[str, str]:
+    return condition.task.name, condition.task.uid
 
 
 def _gated(shape: Shape) -> bool:
