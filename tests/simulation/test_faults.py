@@ -13,7 +13,7 @@ from tests.simulation.world import simulate
 READS = ("some cannot be read", "gone as it is read")
 """Faults that need pods to be read, which happens when answers to binds are lost."""
 SMALL = Size("small", 16.0, 5, (1, 1), (3, 3), 1.0)
-TRIES = 6
+TRIES = 20
 
 
 def with_one(kind: str, seed: int) -> Plan:

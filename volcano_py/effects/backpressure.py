@@ -57,7 +57,7 @@ class BindBackpressure:
         """Count binds that have ended, in whatever way."""
         with self._changed:
             self._count -= binds
-            self._let_in()
+            self._wake()
 
     def set_aside(self, binds: int) -> bool:
         """Count binds as set aside, no longer as under way; return False, changing nothing, if too many are."""
@@ -66,7 +66,7 @@ class BindBackpressure:
                 return False
             self._aside += binds
             self._count -= binds
-            self._let_in()
+            self._wake()
             return True
 
     def take_up(self, binds: int) -> None:
@@ -81,7 +81,7 @@ class BindBackpressure:
             self._closed = True
             self._changed.notify_all()
 
-    def _let_in(self) -> None:
+    def _wake(self) -> None:
         """Wake the cycle if it may enter: to wake it with each bind would cost as much as a tenth of the bind."""
         if self._count < self._capacity:
             self._changed.notify_all()

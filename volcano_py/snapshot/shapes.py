@@ -16,7 +16,6 @@ class ShapeTable:
     def __init__(self, resources: ResourceRegistry) -> None:
         self._resources = resources
         self._ids: dict[Shape, int] = {}
-        self._known: dict[int, int] = {}  # by the identity of the same shapes: to hash one takes 1 us
         self._shapes: list[Shape | None] = []
         self._uses: list[int] = []
         self._free: list[int] = []
@@ -31,9 +30,7 @@ class ShapeTable:
 
     def acquire(self, shape: Shape) -> int:
         """Return the id of a shape and count one more user; its new resources are registered."""
-        found = self._known.get(id(shape))
-        if found is None:
-            found = self._ids.get(shape)
+        found = self._ids.get(shape)
         if found is not None:
             self._uses[found] += 1
             return found
@@ -49,7 +46,7 @@ class ShapeTable:
             self._nonzero = grown(self._nonzero, len(self._shapes))
         for name, _ in shape.request:
             self._resources.row(name)
-        self._ids[shape] = self._known[id(shape)] = new
+        self._ids[shape] = new
         self.at_queue_gates += shape.admission is not Admission.NONE
         self.grow()
         self._requests[:, new] = self._resources.vector(dict(shape.request))
@@ -62,7 +59,7 @@ class ShapeTable:
         if self._uses[shape_id] == 0:
             shape = self._shapes[shape_id]
             if shape is not None:
-                del self._ids[shape], self._known[id(shape)]
+                del self._ids[shape]
                 self.at_queue_gates -= shape.admission is not Admission.NONE
             self._shapes[shape_id] = None
             self._free.append(shape_id)
