@@ -18,7 +18,7 @@ TRIES = 20
 
 def with_one(kind: str, seed: int) -> Plan:
     """Return a small plan with one fault, which begins when some work has come."""
-    strike = FAULTS[kind].strike(0, 2.0 + 2.0 * seed, Draws(seed, kind))
+    strike = FAULTS[kind].strike(0, 2.0 + 2.0 * (seed % 6), Draws(seed, kind))
     lost = Strike(1, 1.0, "dropped after it took effect", "create pods/binding", 10.0, 1.0)
     strikes = (strike, lost) if kind in READS else (strike,)
     return replace(draw_plan(seed, SMALL), strikes=strikes, webhooks=FAULTS[kind].webhooks)
