@@ -4,6 +4,7 @@ import asyncio
 import math
 import random
 import threading
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -44,7 +45,7 @@ class Stage:
         self.emits: list[tuple[Bind, ...]] = []
         self.emits_late: list[tuple[Bind, ...]] = []  # after the hold
         self.hold: threading.Event | None = None
-        reporter = CycleReporter(
+        self.reporter = CycleReporter(
             DaemonMetrics.of(self.registry),
             self.cache.store,
             clock=self.clock,
@@ -56,7 +57,7 @@ class Stage:
             self.runner,
             self._deliver,
             self.backpressure,
-            reporter,
+            self.reporter,
             clock=self.clock,
             rng=random.Random(1),
             period_s=PERIOD_S,
@@ -259,6 +260,31 @@ async def test_a_refused_decision_asks_for_another_cycle(stage):
     await stage.pass_time(0.05)
 
     assert stage.loop.cycles == 3
+
+
+async def test_a_cycle_has_ended_when_all_that_it_has_decided_is_accepted(stage, monkeypatch):
+    """Otherwise the next one would decide without it, and a queue could get more than it may hold."""
+    accepted, at_the_end = [], []
+    reporting = stage.reporter.reporting
+
+    def slowly(batch, decided_at):
+        time.sleep(0.001)
+        accepted.extend(batch)
+        return True
+
+    def ended(report, timing):
+        at_the_end.append(len(accepted))
+        yield from reporting(report, timing)
+
+    monkeypatch.setattr(stage.loop, "_deliver", slowly)
+    monkeypatch.setattr(stage.reporter, "reporting", ended)
+    stage.emits = [(BIND,)] * 200  # of one job, so each is accepted on its own
+    stage.change(Change.POD_PENDING)
+
+    await stage.pass_time(0.1)
+    await until(lambda: stage.loop.cycles == 2)
+
+    assert at_the_end[-1] == 200
 
 
 async def test_a_cycle_that_raises_is_followed_by_another_after_a_pause(stage):

@@ -42,14 +42,48 @@ def test_decisions_arrive_in_their_order_and_in_small_pieces():
     conditions = tuple(map(told, range(1000)))
 
     async def run() -> None:
-        loop = asyncio.get_running_loop()
+        loop, take = asyncio.get_running_loop(), taken.append
         hand_over = HandOver(capacity=100, piece=30)
         with ThreadPoolExecutor(1) as thread:
-            await loop.run_in_executor(thread, hand_over.put, loop, conditions, taken.append)
+            await loop.run_in_executor(thread, hand_over.put, loop, conditions, take)
+        await hand_over.taken()
+        assert tuple(one for piece in taken for one in piece) == conditions
 
     asyncio.run(run())
-    assert tuple(one for piece in taken for one in piece) == conditions
     assert max(map(len, taken)) == 30
+
+
+def test_a_cycle_ends_when_everything_is_taken():
+    """Pieces that are never taken together, as of a job whose pods are placed one by one."""
+    taken: list[tuple[Decision, ...]] = []
+
+    async def run() -> None:
+        loop, take, hand_over = asyncio.get_running_loop(), taken.append, HandOver(piece=1)
+        with ThreadPoolExecutor(1) as thread:
+            put = loop.run_in_executor(thread, lambda: [hand_over.put(loop, (bind(n),), take) for n in range(200)])
+            await put
+        await hand_over.taken()
+        assert [one for piece in taken for one in piece] == [bind(n) for n in range(200)]
+        assert not hand_over.under_way
+
+    asyncio.run(run())
+
+
+def test_what_waits_is_taken_although_taking_another_piece_has_failed():
+    taken: list[tuple[Decision, ...]] = []
+
+    def fails(_: tuple[Decision, ...]) -> None:
+        raise RuntimeError("expected here")
+
+    async def run() -> None:
+        loop, hand_over = asyncio.get_running_loop(), HandOver(piece=1)
+        loop.set_exception_handler(lambda *_: None)
+        hand_over.put(loop, (told(0),), fails)
+        hand_over.put(loop, (told(1),), taken.append)
+        await hand_over.taken()
+
+    asyncio.run(run())
+    assert taken == [(told(1),)]
 
 
 def test_the_cycle_waits_while_the_loop_has_enough_decisions():

@@ -198,7 +198,10 @@ class CycleLoop:
             token, snapshot = self._cache.token, self._cache.snapshot()
             taken = self._clock.monotonic()
             emit = partial(self._emit, asyncio.get_running_loop(), partial(self._take, token))
-            report = await self._runner.decide(snapshot, emit)
+            try:
+                report = await self._runner.decide(snapshot, emit)
+            finally:
+                await self._hand_over.taken()  # the next snapshot must show what this cycle has decided
         except Exception:
             pause_s = self._failures.next()
             self._not_before = self._clock.monotonic() + pause_s

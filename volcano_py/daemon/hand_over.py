@@ -35,6 +35,7 @@ class HandOver:
         self._patience_s = patience_s
         self._under_way = 0
         self._waiting: deque[tuple[Batch, Callable[[Batch], None]]] = deque()
+        self._called = False  # whether the loop is going to take what waits
         self._closed = False
         self._changed = threading.Condition()
 
@@ -55,6 +56,11 @@ class HandOver:
                 return tuple([decision for left in todo[number:] for decision in left])
         return ()
 
+    async def taken(self) -> None:
+        """Return once the loop has taken everything: what is decided next must see it."""
+        while self._under_way:
+            await asyncio.sleep(0)  # noqa: ASYNC110 - each turn of the loop takes some
+
     def close(self) -> None:
         """Hand nothing over any more, and wake the cycle if it waits."""
         with self._changed:
@@ -71,19 +77,27 @@ class HandOver:
                 return False
             self._under_way += len(piece)
             self._waiting.append((piece, take))
-            if len(self._waiting) == 1:  # otherwise the loop goes on by itself
+            if not self._called:  # otherwise the loop goes on by itself
+                self._called = True
                 loop.call_soon_threadsafe(self._take_next, loop)
             return True
 
     def _take_next(self, loop: asyncio.AbstractEventLoop) -> None:
-        with self._changed:
-            together, take = self._together()
-            self._under_way -= len(together)
-            if self._waiting:
-                loop.call_soon(self._take_next, loop)
-            if self._under_way < self._capacity:
-                self._changed.notify_all()
-        take(together)
+        took = 0
+        try:
+            while self._waiting and took < self._piece:
+                with self._changed:
+                    together, take = self._together()
+                    self._under_way -= len(together)
+                    if self._under_way < self._capacity:
+                        self._changed.notify_all()
+                took += len(together)
+                take(together)
+        finally:
+            with self._changed:
+                self._called = bool(self._waiting)
+                if self._called:
+                    loop.call_soon(self._take_next, loop)
 
     def _together(self) -> tuple[Batch, Callable[[Batch], None]]:
         """Remove the pieces from the queue that are taken now."""
