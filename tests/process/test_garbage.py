@@ -76,7 +76,7 @@ assert early < 400_000 < looked_at, (early, looked_at)
 """)
 
 
-def test_a_start_that_takes_long_freezes_no_garbage_for_ever() -> None:
+def test_a_start_that_takes_long_stops_freezing_early() -> None:
     run("""
 garbage.collect_in_small_steps(starting=True)
 for _ in range(5_000_000 // 2):

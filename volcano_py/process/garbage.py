@@ -5,9 +5,10 @@ objects form them. By default it looks for them after every 700 new objects, aga
 a million objects this takes half a second, in which nothing else runs.
 
 Here it looks at every object three times, in small steps, and then leaves it out: what survives a full collection is
-frozen. A cycle among frozen objects stays until a thorough collection, which follows once the process has three times
-as many blocks of memory as after the last one. Such cycles are rare: what survives here was in use. (At 1.4 million, to
-count the frozen objects themselves takes 26 ms, and to count blocks 0.4 ms.)
+frozen. While a process starts, it looks once. A cycle among frozen objects, and what it holds, stays until a thorough
+collection, which follows once the process has three times as many blocks of memory as after the last one. Such cycles
+are rare: what survives here was in use. (At 1.4 million, to count the frozen objects themselves takes 26 ms, and to
+count blocks 0.4 ms.)
 """
 
 import gc

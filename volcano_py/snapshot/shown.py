@@ -130,12 +130,12 @@ def alike_but_for_condition(before: TaskRecord, after: TaskRecord) -> bool:
 def _text(
     numbers: tuple[str, int, int, int], conditions: Iterable[GroupCondition], wording: Wording | None = None
 ) -> str:
-    """Return all that counts of a status as one text; messages, which may contain anything, come with their lengths."""
+    """Return all that counts of a status as one text; texts, which may contain anything, come with their lengths."""
     texts = []
     # A Python loop over the conditions of one PodGroup: one or two.
     for type_, status, reason, message, _ in conditions:
         said = message if wording is None else wording(message)
-        texts.append(f"{type_} {status} {reason} {len(said)} {said}")
+        texts.append(f"{len(type_)} {type_} {status} {len(reason)} {reason} {len(said)} {said}")
     texts.sort()
     return f"{numbers} {' '.join(texts)}"
 

@@ -8,7 +8,7 @@ from volcano_py.model.rejections import Reason
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.proportion import Proportion
-from volcano_py.testing import a_job, a_node, run_scenario
+from volcano_py.testing import a_job, a_node, a_queue, run_scenario
 
 
 class Stricter(Gang):
@@ -61,6 +61,63 @@ def test_a_subclass_that_overrides_an_answer_does_not_inherit_its_shortcut():
     assert Stricter.surely_valid is JobValid.surely_valid
     assert Mixed.surely_valid is JobValid.surely_valid
     assert Moody.refusals_stay is False
+
+
+class ByLastName(Proportion):
+    """Proportion, but the queue whose name is last goes first."""
+
+    name = "by-last-name"
+
+    def queue_order(self, left, right):
+        return -1.0 if left.name > right.name else 1.0
+
+
+class OnlySmall(Predicates):
+    """Predicates, but no node takes pods of two CPUs."""
+
+    name = "only-small"
+
+    def static_predicate(self, shape, nodes):
+        verdicts = super().static_predicate(shape, nodes)
+        return np.ones_like(verdicts) if dict(shape.request)["cpu"] >= 2000 else verdicts
+
+
+class Lenient(Gang):
+    """Gang, but other rules about victims of preemption."""
+
+    name = "lenient"
+
+    def preemptable(self, preemptor, candidates):
+        return candidates
+
+
+@pytest.mark.parametrize("queues", [2, 8])
+def test_a_subclass_orders_queues_by_its_own_answer_however_many_there_are(queues: int):
+    names = [f"q{number}" for number in range(queues)]
+    result = run_scenario(
+        nodes=[a_node(cpu=32, pods=1)],
+        queues=[a_queue(name) for name in names],
+        jobs=[a_job(f"j-{name}", tasks=1, cpu=1, queue=name) for name in names],
+        plugins=["gang", "predicates", ByLastName],
+    )
+
+    assert list(result.placements) == [f"j-{names[-1]}-0"]
+
+
+def test_shapes_that_only_a_subclass_tells_apart_do_not_share_verdicts():
+    result = run_scenario(
+        nodes=[a_node(cpu=8)],
+        jobs=[a_job("a", tasks=1, cpu=1), a_job("b", tasks=1, cpu=2)],
+        plugins=["gang", OnlySmall],
+    )
+
+    assert list(result.placements) == ["a-0"]
+
+
+def test_what_a_subclass_answers_about_victims_does_not_count_as_the_answers_of_its_parent():
+    assert Gang.counts == {"preemptable", "reclaimable", "unified_evictable"}
+    assert Lenient.counts == type("Later", (Lenient,), {"name": "later"}).counts == Gang.counts - {"preemptable"}
+    assert type("Own", (Lenient,), {"name": "own", "counts": frozenset({"preemptable"})}).counts == {"preemptable"}
 
 
 def test_a_subclass_inherits_the_shortcuts_of_the_answers_that_it_inherits():

@@ -87,6 +87,7 @@ class QueueOrder(ExtensionPoint):
     """Which queue goes first? Rule: first non-zero comparison decides; then creation time, then name."""
 
     switch = "enableQueueOrder"
+    shortcuts: ClassVar = {"queue_keys": "queue_order"}
 
     @abstractmethod
     def queue_order(self, left: QueueInfo, right: QueueInfo) -> float:
@@ -221,6 +222,7 @@ class StaticPredicate(ExtensionPoint):
     """
 
     switch = "enablePredicate"
+    shortcuts: ClassVar = {"static_part": "static_predicate"}
     static_reasons: ClassVar[tuple[Reason, ...]]
 
     @abstractmethod

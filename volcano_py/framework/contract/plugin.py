@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from volcano_py.conf.arguments import Warn
+from volcano_py.framework.contract.extension_point import overrides
 from volcano_py.framework.retired import rename_methods
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.state import State
@@ -49,10 +50,12 @@ class Plugin:
     """The extension points that no other plugin answers. The framework sets it before the session opens."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Accept methods under their old names."""
+        """Accept methods under their old names; methods that a subclass overrides do not count as they did before."""
         super().__init_subclass__(**options)
         rename_methods(cls, {"marks": "equivalence_keys"})
-        cls.counts = frozenset("protected" if name == "spared" else name for name in cls.counts)
+        names = ("protected" if name == "spared" else name for name in cls.counts)
+        own = "counts" in vars(cls)
+        cls.counts = frozenset(name for name in names if own or not overrides(cls, name, "counts"))
 
     def __init__(self, arguments: Any = None) -> None:
         """Take what `parse` returned for the arguments in the conf."""
