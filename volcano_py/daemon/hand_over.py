@@ -58,8 +58,8 @@ class HandOver:
 
     async def taken(self) -> None:
         """Return once the loop has taken everything: what is decided next must see it."""
-        while self._under_way:
-            await asyncio.sleep(0)  # noqa: ASYNC110 - each turn of the loop takes some
+        while self._under_way:  # noqa: ASYNC110 - each turn of the loop takes some
+            await asyncio.sleep(0)
 
     def close(self) -> None:
         """Hand nothing over any more, and wake the cycle if it waits."""
