@@ -198,11 +198,10 @@ class CycleLoop:
             token, snapshot = self._cache.token, self._cache.snapshot()
             taken = self._clock.monotonic()
             emit = partial(self._emit, asyncio.get_running_loop(), partial(self._take, token))
-            try:
-                report = await self._runner.decide(snapshot, emit)
-            finally:
-                await self._hand_over.taken()  # the next snapshot must show what this cycle has decided
+            report = await self._runner.decide(snapshot, emit)
+            await self._hand_over.taken()  # the next snapshot must show what this cycle has decided
         except Exception:
+            await self._hand_over.taken()
             pause_s = self._failures.next()
             self._not_before = self._clock.monotonic() + pause_s
             self._reporter.failed()
