@@ -49,6 +49,8 @@ def decided(world: World, *plugins: Plugin) -> tuple[list[str], dict[str, str], 
 class Counted(Priority):
     """Notes how often it is asked."""
 
+    counts = Priority.counts
+
     def __init__(self) -> None:
         self.asked = 0
 
