@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
+from collections import deque
 from pathlib import Path
 
 _LOWEST = 15000
@@ -12,6 +13,10 @@ _DEFAULT_EPHEMERAL = 32768
 _TRIES = 1000  # sampling all ports would take a tenth of a second
 _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _rng = random.Random()  # not the global generator, which may be seeded: each process must draw different ports
+
+
+_given: deque[int] = deque(maxlen=1000)
+"""Ports that this process has given away: a program that starts slowly has not taken its port yet."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -27,8 +32,9 @@ def free_ports(count: int) -> list[int]:
     candidates = range(_LOWEST, low) if low >= _LOWEST + 1000 else range(_LOWEST, 60000)
     ports: list[int] = []
     for port in _rng.sample(candidates, k=min(len(candidates), count + _TRIES)):
-        if _is_free(port):
+        if port not in _given and _is_free(port):
             ports.append(port)
+            _given.append(port)
         if len(ports) == count:
             return ports
     raise OSError(f"fewer than {count} free ports on 127.0.0.1 between {candidates[0]} and {candidates[-1]}")

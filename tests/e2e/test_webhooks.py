@@ -305,10 +305,12 @@ def test_garbage_giant_and_half_sent_reviews_never_end_the_process(
     with load(writer, own_queue, threads=2) as (failures, sent):
         for turn in range(80):
             with contextlib.suppress(OSError):
-                plain = socket.create_connection(("127.0.0.1", webhooks.port), timeout=5)
-                connection = plain if turn % 5 == 0 else context.wrap_socket(plain)
-                connection.sendall(payloads[turn % len(payloads)])
+                connection = socket.create_connection(("127.0.0.1", webhooks.port), timeout=5)
                 half_open.append(connection)
+                if turn % 5:
+                    connection = context.wrap_socket(connection)
+                    half_open.append(connection)
+                connection.sendall(payloads[turn % len(payloads)])
         before = sent()
         wait_until("the load goes on", lambda: sent() > before + 100, 30.0)
     for connection in half_open:
