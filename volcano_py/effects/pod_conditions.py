@@ -135,7 +135,7 @@ class PodConditionWriter:
             if errors.is_of_another(error):
                 return "obsolete"
             raise
-        self._dedup.remember(task.uid, content, None, shown, written.metadata.resource_version)
+        self._dedup.remember(task.uid, task, content, None, shown, written.metadata.resource_version)
         self._on_written(condition)
         return "written"
 

@@ -124,11 +124,11 @@ class PodGroupStatusWriter:
                 found = await self._read(key)
             if found.metadata.uid != wanted.uid:
                 # Another of the same name. The cycle decides this status until the watch shows the other one.
-                self._dedup.remember(key, _content(wanted), found, shown, found.metadata.resource_version)
+                self._dedup.remember(key, key, _content(wanted), found, shown, found.metadata.resource_version)
                 return "obsolete"
             patch = status_patch(found.status, wanted, self._clock.now())
             if not patch:
-                self._dedup.remember(key, _content(wanted), found, shown, found.metadata.resource_version)
+                self._dedup.remember(key, key, _content(wanted), found, shown, found.metadata.resource_version)
                 return "unchanged"
             body = {"metadata": {"resourceVersion": found.metadata.resource_version}, "status": patch}
             try:
@@ -138,7 +138,7 @@ class PodGroupStatusWriter:
             except errors.Conflict as error:
                 conflict, found = error, None
                 continue
-            self._dedup.remember(key, _content(wanted), written, shown, written.metadata.resource_version)
+            self._dedup.remember(key, key, _content(wanted), written, shown, written.metadata.resource_version)
             return "written"
         assert conflict is not None
         raise conflict

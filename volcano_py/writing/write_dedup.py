@@ -17,6 +17,7 @@ VersionOf = Callable[[str], str]
 """Returns the resourceVersion that the watch has shown last, by ``namespace/name``; "" for an unknown object."""
 
 _CAPACITY: Final = 20_000  # a forgotten write is written once more, which changes nothing
+_CHECKED: Final = 2  # writes that are looked at again with each new one: those of objects that are gone take no memory
 
 
 class WriteDedup(Generic[K, A]):
@@ -27,16 +28,24 @@ class WriteDedup(Generic[K, A]):
         self._capacity = capacity
         self._written: OrderedDict[K, _Write[A]] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._written)
+
     def shown(self, name: str) -> str:
         """Return the version that the watch shows now; pass it to :meth:`remember` after the write."""
         return self._version_of(name)
 
-    def remember(self, key: K, content: object, answer: A, shown_before: str, version_after: str) -> None:
+    def remember(self, key: K, name: object, content: object, answer: A, shown_before: str, version_after: str) -> None:
         """Note what was written and what the API server answered."""
-        self._written[key] = _Write(content, answer, shown_before, version_after)
+        self._written[key] = _Write(str(name), content, answer, shown_before, version_after)
         self._written.move_to_end(key)
         if len(self._written) > self._capacity:
             self._written.popitem(last=False)
+        # The first ones have not been looked at for longest; those that still count go to the end.
+        for _ in range(min(_CHECKED, len(self._written) - 1)):
+            first, write = next(iter(self._written.items()))
+            if self._last(first, write.name) is not None:
+                self._written.move_to_end(first)
 
     def repeats(self, key: K, content: object, name: object) -> bool:
         """Say whether the last write had this content and nobody else is known to have changed the object since."""
@@ -65,6 +74,7 @@ class WriteDedup(Generic[K, A]):
 
 @dataclass(frozen=True, slots=True)
 class _Write(Generic[A]):
+    name: str
     content: object
     answer: A
     shown_before: str
