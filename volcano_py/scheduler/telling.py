@@ -20,6 +20,8 @@ from volcano_py.snapshot.shown import shown_after, shown_condition
 
 RENEWED_S: Final = 60.0
 """A text in which only numbers have changed is written again after this long at the earliest."""
+TURNS: Final = 3
+"""So many times the reason of a job may change its kind before such a change, too, waits until the texts are due."""
 _RENEWED_AT_ONCE: Final = 200  # jobs whose numbers are looked at again in one cycle, those told first come first
 _WAITS: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
 _OF_NUMBERS: Final = frozenset({"queue-limit", "queue-overused"})  # reasons whose texts are amounts
@@ -51,6 +53,9 @@ class Telling:
         self._since = self._renewed_before()
         self.renewed: Bools = self._due() | self._in_edited_queues()
         """Jobs whose numbers may be written again, (n_jobs,)."""
+        self._turns: Ints = np.where(np.isinf(self._since), 0, padded(self._texts.turns, n, 0))
+        self._restless: Bools = self._waiting & (self._turns >= TURNS)
+        self._turned: set[int] = set()  # rows of the jobs of which a text of another kind is written
         self.changed: Bools = self._find_changed() if known else np.ones(n, dtype=bool)
         """Jobs about which something may be told, (n_jobs,)."""
         self.told: set[int] = set()
@@ -63,16 +68,31 @@ class Telling:
     def about(self, jobs: Bools) -> "Telling":
         """Return the same about these jobs (n_jobs,) only; what is done to it changes nothing here."""
         other = copy(self)
-        other.changed, other.jobless, other.told = jobs, False, set()
+        other.changed, other.jobless, other.told, other._turned = jobs, False, set(), set()
         other._pods, other._groups = self._pods.apart(), self._groups.apart()
         return other
 
     def alike(self, job_row: int, written: str, text: str) -> bool:
-        """Say whether a text of a job need not be written in place of another one."""
-        return written == text or (not self._renews(job_row) and without_numbers(written) == without_numbers(text))
+        """Say whether a text need not be written to a PodGroup in place of another one, or not yet."""
+        return self._alike(job_row, written, text, waits=self._rests(job_row) and not self.awaits_group(job_row))
+
+    def _alike(self, job_row: int, written: str, text: str, *, waits: bool) -> bool:
+        """Say the same of a text of a job of which another kind of reason ``waits`` until the texts are due, or not."""
+        if written == text:
+            return True
+        turns = without_numbers(written) != without_numbers(text)
+        if not self._renews(job_row) and (waits or not turns):
+            return True
+        if turns:
+            self._turned.add(job_row)
+        return False
 
     def _renews(self, job_row: int) -> bool:
         return job_row >= 0 and bool(self.renewed[job_row])
+
+    def _rests(self, job_row: int) -> bool:
+        """Say whether the reason of a job has changed its kind so often that the next change waits."""
+        return job_row >= 0 and bool(self._restless[job_row]) and not self.renewed[job_row]
 
     def write_condition(self, job_row: int, task_row: int, shown: str, text: str) -> bool:
         """Note that a pod that shows a condition must say this; return whether it must be written."""
@@ -84,7 +104,9 @@ class Telling:
                 return False
             if not self._renews(job_row) and pods.expects_kind(task_row, numbers[1]):
                 return False
-        if shown and self.alike(job_row, shown, text):
+            if self._rests(job_row):
+                return False
+        if shown and self._alike(job_row, shown, text, waits=self._rests(job_row)):
             pods.give_up(task_row)
             return False
         self.told.add(job_row)
@@ -127,8 +149,12 @@ class Telling:
         # A Python loop over the jobs that differ from the last cycle.
         for row in np.flatnonzero(self.changed).tolist():
             keys[row] = self._key(row)
+        turns = np.maximum(self._turns - self.renewed, 0)
+        turned = [row for row in self._turned & self.told if row >= 0]
+        turns[turned] = np.minimum(self._turns[turned] + 1, TURNS)
+        turns[~self._waiting] = 0
         queues = {name: queue.record for name, queue in state.queues.items()}
-        return Texts(tuple(keys), renewed, self._pods.expected(), self._groups.expected(), queues)
+        return Texts(tuple(keys), renewed, turns, self._pods.expected(), self._groups.expected(), queues)
 
     def _key(self, row: int) -> JobKey | None:
         record = self._ssn.state.jobs.records[row]

@@ -36,6 +36,9 @@ class Texts:
     """The job of each row."""
     renewed: Floats = field(default_factory=lambda: np.zeros(0))
     """When the texts of each waiting job were made last with their numbers, infinity for other jobs, (n_jobs,)."""
+    turns: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """How often the kind of what each waiting job was told has changed: one more when it is told another kind, one less
+    when its texts are made again and their kinds are the same, (n_jobs,)."""
     pods: Expected = field(default_factory=_nothing)
     groups: Expected = field(default_factory=_nothing)
     queues: Mapping[str, QueueRecord] = field(default_factory=dict)
@@ -51,4 +54,4 @@ class Texts:
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
     def _columns(self) -> tuple[Floats | Ints, ...]:
-        return (self.renewed, *self.pods[:2], *self.groups[:2])  # versions belong to one store
+        return (self.renewed, self.turns, *self.pods[:2], *self.groups[:2])  # versions belong to one store

@@ -11,6 +11,10 @@ What we wrote comes back through the watch. A pod or PodGroup that now shows wha
 A code stands for a reason without its numbers. When only numbers change ("0/5 nodes" becomes "0/6 nodes"), the texts of
 a job are made again once a minute. Otherwise one node more would rewrite the texts of a hundred thousand pods.
 
+A new kind of reason is told at once. But where a queue is always at its limit and the nodes are always full, the jobs
+behind wait for the one and for the other in turn, and each change would be written to all of their pods. So a job whose
+reason has changed its kind three times within a few minutes is told the next one when its texts are due.
+
 A cycle without this cache looks at all jobs. It decides and remembers the same.
 """
 
