@@ -8,4 +8,6 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Rows = NDArray[np.intp]
 """Row numbers of tasks, jobs, queues or nodes."""
+Objects = NDArray[np.object_]
+"""Objects by row. Python's garbage collector looks at each item of a list, and at nothing in an array."""
 Codes = NDArray[np.int32]

@@ -15,14 +15,14 @@ import gc
 import sys
 from typing import Any, Final
 
-_THRESHOLDS: Final = (2_000, 3, 1)
+_THRESHOLDS: Final = (1_000, 3, 1)
 """New objects before a collection, collections before a larger one, larger ones before a full one. A full collection
-looks at some 16,000 objects, which takes about 0.5 us each."""
+looks at some 8,000 objects, which takes about 0.5 us each, and at what their lists and dictionaries hold."""
 _FULL: Final = 2  # generation
-_EARLY: Final = 2_000
-"""Collections, of 2,000 new objects each, that freeze at once while a process starts: nearly all that it reads stays,
+_EARLY: Final = 4_000
+"""Collections, of 1,000 new objects each, that freeze at once while a process starts: nearly all that it reads stays,
 and to look at all of it three times is a tenth of its work."""
-_COUNT_EACH: Final = 16
+_COUNT_EACH: Final = 32
 """Full collections between two counts of the blocks."""
 _GROWTH: Final = 3.0
 _SMALL: Final = 600_000  # blocks of memory that are never worth a thorough collection

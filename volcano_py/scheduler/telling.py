@@ -145,7 +145,8 @@ class Telling:
         fresh[[row for row in self.told if row >= 0]] = True
         renewed = np.where(fresh, state.clock.stamp, self._since)
         renewed[~self._waiting] = np.inf
-        keys = [*self._texts.keys, *[None] * (self._n - len(self._texts.keys))]
+        keys = self._texts.keys
+        keys = np.append(keys, np.full(max(0, self._n - len(keys)), None))
         # A Python loop over the jobs that differ from the last cycle.
         for row in np.flatnonzero(self.changed).tolist():
             keys[row] = self._key(row)
@@ -154,7 +155,7 @@ class Telling:
         turns[turned] = np.minimum(self._turns[turned] + 1, TURNS)
         turns[~self._waiting] = 0
         queues = {name: queue.record for name, queue in state.queues.items()}
-        return Texts(tuple(keys), renewed, turns, self._pods.expected(), self._groups.expected(), queues)
+        return Texts(keys, renewed, turns, self._pods.expected(), self._groups.expected(), queues)
 
     def _key(self, row: int) -> JobKey | None:
         record = self._ssn.state.jobs.records[row]

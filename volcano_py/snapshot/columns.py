@@ -165,7 +165,7 @@ class TaskColumns:
 
     def __init__(
         self,
-        records: list[TaskRecord | None],
+        records: Sequence[TaskRecord | None],
         status: NDArray[np.int8],
         node: Codes,
         job: Codes,
@@ -179,7 +179,7 @@ class TaskColumns:
         role_names: tuple[str, ...],
         shown: Shown,
     ) -> None:
-        self.records = records
+        self.records = records  # an array, in a snapshot
         self.status = status  # TaskStatus
         self.node = node  # row of the node, -1 for none or for one that is not in the snapshot
         self.job = job  # row of the job, -1 for none
@@ -252,7 +252,7 @@ class JobColumns:
 
     def __init__(
         self,
-        records: list[JobRecord | None],
+        records: Sequence[JobRecord | None],
         block: Floats,
         n_resources: int,
         min_available: Ints,
@@ -262,7 +262,7 @@ class JobColumns:
         rules: JobRules,
         rows: Rows | None = None,
     ) -> None:
-        self.records = records
+        self.records = records  # an array, in a snapshot
         self.rules = rules
         self.rows = rows  # which rows of the rules these are; None means all of them
         self.block = block  # (layout.job_rows(n_resources), n_jobs)

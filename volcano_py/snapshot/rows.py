@@ -45,7 +45,7 @@ class RowTable(Generic[Key]):
         yield from self._rows.items()
 
 
-def grown(array: NDArray[Any], height: int, fill: float = 0) -> NDArray[Any]:
+def grown(array: NDArray[Any], height: int, fill: float | None = 0) -> NDArray[Any]:
     """Return the array with at least ``height`` columns (its last axis); growing at least doubles them."""
     have = array.shape[-1]
     if height <= have:

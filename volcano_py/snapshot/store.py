@@ -4,13 +4,13 @@ One thread owns it (the event loop of the daemon); snapshots are private copies.
 come from: the cache, tests and benchmarks all use it.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from volcano_py.model.arrays import Codes
+from volcano_py.model.arrays import Codes, Objects
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaskRecord
 from volcano_py.model.resources import ResourceRegistry
 from volcano_py.model.shape import Shape
@@ -60,7 +60,7 @@ class ClusterStore:
         self._roles = RoleTable()
         self._nominated: dict[int, str] = {}  # row of a pending task -> its nominated node
         self._places: list[TaskPlace | None] = []
-        self._task_records: list[TaskRecord | None] = []
+        self._task_records: Objects = np.zeros(0, dtype=object)  # TaskRecord or None
         self._status = np.zeros(0, dtype=np.int8)
         self._node = np.zeros(0, dtype=np.int32)
         self._job = np.zeros(0, dtype=np.int32)
@@ -75,7 +75,7 @@ class ClusterStore:
         self._arrivals = 0
         self._job_table: RowTable[JobKey] = RowTable()
         self.job_marks = JobMarks()
-        self._job_records: list[JobRecord | None] = []
+        self._job_records: Objects = np.zeros(0, dtype=object)  # JobRecord or None
         self._job_tasks: list[set[str]] = []  # uids
         self._n_resources = len(self.resources)
         self._job_block = np.zeros((layout.job_rows(self._n_resources), 0))
@@ -165,7 +165,8 @@ class ClusterStore:
     def job(self, key: JobKey) -> JobRecord | None:
         """Return the record of a PodGroup."""
         row = self._job_table.get(key)
-        return None if row is None else self._job_records[row]
+        record: JobRecord | None = None if row is None else self._job_records[row]
+        return record
 
     def tasks_of(self, key: JobKey) -> tuple[str, ...]:
         """Return the uids of a job's tasks, sorted."""
@@ -184,10 +185,10 @@ class ClusterStore:
             return row
         row = self._job_table.add(key)
         self.job_marks.add(key, row)
-        if row == len(self._job_records):
-            self._job_records.append(None)
+        if row == len(self._job_tasks):
             self._job_tasks.append(set())
             height = self._job_table.height
+            self._job_records = grown(self._job_records, height, fill=None)
             self._job_block = grown(self._job_block, height)
             self._min_available = grown(self._min_available, height)
             self._job_priority = grown(self._job_priority, height)
@@ -311,9 +312,9 @@ class ClusterStore:
 
     def _add_task_row(self) -> None:
         self._places.append(None)
-        self._task_records.append(None)
         if (height := self._task_table.height) <= len(self._status):
             return
+        self._task_records = grown(self._task_records, height, fill=None)
         self._status = grown(self._status, height)
         self._node = grown(self._node, height)
         self._job = grown(self._job, height)
@@ -446,7 +447,9 @@ class ClusterStore:
                 withheld=dict(self._withheld),
                 facts=facts,
                 domains=self._domains.of(facts.hyper_nodes, nodes.statics.records),
-                nominated=nominated_tasks(self._nominated, self._task_records, nodes.statics),
+                nominated=nominated_tasks(
+                    self._nominated, cast(Sequence[TaskRecord | None], self._task_records), nodes.statics
+                ),
                 loads=self.loads.columns(nodes.statics),
                 has_inter_pod_terms=self._selection.in_use,
                 queue_gates=self.shapes.at_queue_gates > 0,
@@ -458,7 +461,7 @@ class ClusterStore:
         n = self._task_table.height
         node: Codes = self.nodes.rank(self._node[:n])
         return TaskColumns(
-            records=list(self._task_records),
+            records=cast(Sequence[TaskRecord | None], self._task_records[:n].copy()),
             status=self._status[:n].copy(),
             node=node,
             job=self._job[:n].copy(),
@@ -477,7 +480,7 @@ class ClusterStore:
         n = self._job_table.height
         versions, places = self.job_marks.columns(n)
         return JobColumns(
-            records=list(self._job_records),
+            records=cast(Sequence[JobRecord | None], self._job_records[:n].copy()),
             block=self._job_block[:, :n].copy(),
             n_resources=self._n_resources,
             min_available=self._min_available[:n].copy(),

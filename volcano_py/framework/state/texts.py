@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from volcano_py.model.arrays import Floats, Ints
-from volcano_py.model.objects import JobKey, QueueRecord
+from volcano_py.model.arrays import Floats, Ints, Objects
+from volcano_py.model.objects import QueueRecord
 
 
 class Expected(NamedTuple):
@@ -32,8 +32,8 @@ def _nothing() -> Expected:
 class Texts:
     """What is remembered of texts: when they were made, what is on its way, and how queues were."""
 
-    keys: tuple[JobKey | None, ...] = ()
-    """The job of each row."""
+    keys: Objects = field(default_factory=lambda: np.zeros(0, dtype=object))
+    """The JobKey of each row, or None, (n_jobs,)."""
     renewed: Floats = field(default_factory=lambda: np.zeros(0))
     """When the texts of each waiting job were made last with their numbers, infinity for other jobs, (n_jobs,)."""
     turns: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -47,11 +47,10 @@ class Texts:
     def __eq__(self, other: object) -> bool:
         """Say whether two cycles that remember these would write the same."""
         return isinstance(other, Texts) and (
-            (self.keys, self.queues) == (other.keys, other.queues)
-            and all(map(np.array_equal, self._columns(), other._columns()))
+            self.queues == other.queues and all(map(np.array_equal, self._columns(), other._columns()))
         )
 
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
-    def _columns(self) -> tuple[Floats | Ints, ...]:
-        return (self.renewed, self.turns, *self.pods[:2], *self.groups[:2])  # versions belong to one store
+    def _columns(self) -> tuple[Floats | Ints | Objects, ...]:
+        return (self.keys, self.renewed, self.turns, *self.pods[:2], *self.groups[:2])  # versions belong to one store
