@@ -90,10 +90,10 @@ def test_a_job_that_shows_the_kind_that_holds_may_change_again_at_once() -> None
 def test_a_change_that_waits_is_told_though_nothing_else_happens() -> None:
     gang = Flipping().turned()
 
-    held_back = gang.told(SMALL, at_s=TURNS + 1.0)
+    delayed = gang.told(SMALL, at_s=TURNS + 1.0)
 
-    assert said(held_back) is None
-    assert held_back.report.repeats_until <= TURNS + RENEWED_S
+    assert said(delayed) is None
+    assert delayed.report.repeats_until <= TURNS + RENEWED_S
 
 
 def test_what_is_on_its_way_is_awaited_meanwhile() -> None:

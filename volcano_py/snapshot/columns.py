@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows
+from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Objects, Rows
 from volcano_py.model.facts import NO_FACTS, ClusterFacts
 from volcano_py.model.loads import NodeLoads
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
@@ -211,9 +211,7 @@ class NominatedTasks(NamedTuple):
 NO_NOMINATIONS: Final = NominatedTasks(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
 
 
-def nominated_tasks(
-    nominated: Mapping[int, str], records: Sequence[TaskRecord | None], statics: NodeStatics
-) -> NominatedTasks:
+def nominated_tasks(nominated: Mapping[int, str], records: Objects, statics: NodeStatics) -> NominatedTasks:
     """Return the nominations (task row -> node) to existing nodes, in an order that does not depend on history."""
     if not nominated:
         return NO_NOMINATIONS

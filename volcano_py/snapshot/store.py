@@ -165,8 +165,7 @@ class ClusterStore:
     def job(self, key: JobKey) -> JobRecord | None:
         """Return the record of a PodGroup."""
         row = self._job_table.get(key)
-        record: JobRecord | None = None if row is None else self._job_records[row]
-        return record
+        return None if row is None else cast(JobRecord | None, self._job_records[row])
 
     def tasks_of(self, key: JobKey) -> tuple[str, ...]:
         """Return the uids of a job's tasks, sorted."""
@@ -447,9 +446,7 @@ class ClusterStore:
                 withheld=dict(self._withheld),
                 facts=facts,
                 domains=self._domains.of(facts.hyper_nodes, nodes.statics.records),
-                nominated=nominated_tasks(
-                    self._nominated, cast(Sequence[TaskRecord | None], self._task_records), nodes.statics
-                ),
+                nominated=nominated_tasks(self._nominated, self._task_records, nodes.statics),
                 loads=self.loads.columns(nodes.statics),
                 has_inter_pod_terms=self._selection.in_use,
                 queue_gates=self.shapes.at_queue_gates > 0,
