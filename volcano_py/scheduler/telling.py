@@ -22,7 +22,7 @@ RENEWED_S: Final = 60.0
 """A text in which only numbers have changed is written again after this long at the earliest."""
 TURNS: Final = 3
 """So many times the reason of a job may change its kind before such a change, too, waits until the texts are due."""
-_RENEWED_AT_ONCE: Final = 200  # jobs whose numbers are looked at again in one cycle, those told first come first
+_RENEWED_AT_ONCE: Final = 200  # jobs whose texts are made again in one cycle, those told first come first
 _WAITS: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
 _OF_NUMBERS: Final = frozenset({"queue-limit", "queue-overused"})  # reasons whose texts are amounts
 
@@ -73,15 +73,11 @@ class Telling:
         return other
 
     def alike(self, job_row: int, written: str, text: str) -> bool:
-        """Say whether a text need not be written to a PodGroup in place of another one, or not yet."""
-        return self._alike(job_row, written, text, waits=self._rests(job_row) and not self.awaits_group(job_row))
-
-    def _alike(self, job_row: int, written: str, text: str, *, waits: bool) -> bool:
-        """Say the same of a text of a job of which another kind of reason ``waits`` until the texts are due, or not."""
+        """Say whether a text of a job need not be written in place of another one, or not yet."""
         if written == text:
             return True
         turns = without_numbers(written) != without_numbers(text)
-        if not self._renews(job_row) and (waits or not turns):
+        if not self._renews(job_row) and (not turns or self._rests(job_row)):
             return True
         if turns:
             self._turned.add(job_row)
@@ -106,7 +102,7 @@ class Telling:
                 return False
             if self._rests(job_row):
                 return False
-        if shown and self._alike(job_row, shown, text, waits=self._rests(job_row)):
+        if shown and self.alike(job_row, shown, text):
             pods.give_up(task_row)
             return False
         self.told.add(job_row)
@@ -128,7 +124,8 @@ class Telling:
             if not self.renewed[job_row] and groups.expects_kind(job_row, kind):
                 return False
             if not new:
-                groups.give_up(job_row)
+                if not self._rests(job_row):
+                    groups.give_up(job_row)
                 return False
         self.told.add(job_row)
         groups.written[job_row] = what, kind
@@ -142,7 +139,8 @@ class Telling:
         """Return what the next cycle must remember."""
         state = self._ssn.state
         fresh = self.renewed | (self._waiting & np.isinf(self._since))
-        fresh[[row for row in self.told if row >= 0]] = True
+        # Other news about a job that rests do not make its texts true.
+        fresh[[row for row in self.told if row >= 0 and not self._rests(row)]] = True
         renewed = np.where(fresh, state.clock.stamp, self._since)
         renewed[~self._waiting] = np.inf
         keys = self._texts.keys
@@ -226,7 +224,7 @@ class Telling:
         changed |= self._reasons != padded(before.reasons, n, -1)
         changed |= self._unsettled | padded(before.unsettled, n, fill=True) | self.renewed
         changed |= self._waiting & ~rules.present
-        changed |= self._groups.unexpected
+        changed |= self._groups.unexpected | (self._restless & self._groups.awaited)
         differs = self._of_tasks != padded(before.of_tasks, len(self._of_tasks), 0)
         differs |= self._pods.unexpected
         tasks = np.flatnonzero(differs)
@@ -293,7 +291,8 @@ class Telling:
         moments = np.where(self._waiting, self._since, np.inf) + RENEWED_S
         rows: Rows = np.flatnonzero(state.clock.have_come(moments))
         if len(rows) > _RENEWED_AT_ONCE:
-            rows = rows[np.lexsort((state.jobs.rules.places[rows], moments[rows]))[:_RENEWED_AT_ONCE]]
+            calm = padded(self._texts.turns, self._n, 0)[rows] < TURNS  # of the others, another kind may be overdue
+            rows = rows[np.lexsort((state.jobs.rules.places[rows], moments[rows], calm))[:_RENEWED_AT_ONCE]]
             state.clock.expire()  # the others are due now: the next cycle continues
         found[rows] = True
         return found
