@@ -9,7 +9,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
@@ -347,6 +347,11 @@ def _end_body_with_connection(response: aiohttp.ClientResponse) -> None:
         lost(None)
     else:
         closed.add_done_callback(lost)
+        body.on_eof(partial(_forget, closed, lost))  # a connection lasts, and must not keep each body that it brought
+
+
+def _forget(closed: "asyncio.Future[None]", lost: Callable[["asyncio.Future[None] | None"], None]) -> None:
+    closed.remove_done_callback(lost)
 
 
 async def _read(body: Awaitable[bytes]) -> bytes:
