@@ -21,7 +21,7 @@ from volcano_py.snapshot.shown import shown_after, shown_condition
 RENEWED_S: Final = 60.0
 """A text in which only numbers have changed is written again after this long at the earliest."""
 TURNS: Final = 3
-"""So many times the reason of a job may change its kind before such a change, too, waits until the texts are due."""
+"""After so many changes of its kind, the reason of a job is written again only when the texts of the job are due."""
 _RENEWED_AT_ONCE: Final = 200  # jobs whose texts are made again in one cycle, those told first come first
 _WAITS: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
 _OF_NUMBERS: Final = frozenset({"queue-limit", "queue-overused"})  # reasons whose texts are amounts
@@ -51,9 +51,9 @@ class Telling:
         self._leaving = leaving(state)
         self._of_tasks = self._of_pending_tasks()
         self._since = self._renewed_before()
-        self.renewed: Bools = self._due() | self._in_edited_queues()
-        """Jobs whose numbers may be written again, (n_jobs,)."""
         self._turns: Ints = np.where(np.isinf(self._since), 0, padded(self._texts.turns, n, 0))
+        self.renewed: Bools = self._due() | self._in_edited_queues()
+        """Jobs whose texts are made again, (n_jobs,)."""
         self._restless: Bools = self._waiting & (self._turns >= TURNS)
         self._turned: set[int] = set()  # rows of the jobs of which a text of another kind is written
         self.changed: Bools = self._find_changed() if known else np.ones(n, dtype=bool)
@@ -77,7 +77,7 @@ class Telling:
         if written == text:
             return True
         turns = without_numbers(written) != without_numbers(text)
-        if not self._renews(job_row) and (not turns or self._rests(job_row)):
+        if not self._renews(job_row) and (not turns or self._delays(job_row)):
             return True
         if turns:
             self._turned.add(job_row)
@@ -86,8 +86,8 @@ class Telling:
     def _renews(self, job_row: int) -> bool:
         return job_row >= 0 and bool(self.renewed[job_row])
 
-    def _rests(self, job_row: int) -> bool:
-        """Say whether the reason of a job has changed its kind so often that the next change waits."""
+    def _delays(self, job_row: int) -> bool:
+        """Say whether a reason of another kind is not told yet, because this has changed so often."""
         return job_row >= 0 and bool(self._restless[job_row]) and not self.renewed[job_row]
 
     def write_condition(self, job_row: int, task_row: int, shown: str, text: str) -> bool:
@@ -100,7 +100,7 @@ class Telling:
                 return False
             if not self._renews(job_row) and pods.expects_kind(task_row, numbers[1]):
                 return False
-            if self._rests(job_row):
+            if self._delays(job_row):
                 return False
         if shown and self.alike(job_row, shown, text):
             pods.give_up(task_row)
@@ -124,7 +124,7 @@ class Telling:
             if not self.renewed[job_row] and groups.expects_kind(job_row, kind):
                 return False
             if not new:
-                if not self._rests(job_row):
+                if not self._delays(job_row):
                     groups.give_up(job_row)
                 return False
         self.told.add(job_row)
@@ -139,8 +139,8 @@ class Telling:
         """Return what the next cycle must remember."""
         state = self._ssn.state
         fresh = self.renewed | (self._waiting & np.isinf(self._since))
-        # Other news about a job that rests do not make its texts true.
-        fresh[[row for row in self.told if row >= 0 and not self._rests(row)]] = True
+        # Other news about a job do not put off a reason that is delayed.
+        fresh[[row for row in self.told if row >= 0 and not self._delays(row)]] = True
         renewed = np.where(fresh, state.clock.stamp, self._since)
         renewed[~self._waiting] = np.inf
         keys = self._texts.keys
@@ -291,7 +291,7 @@ class Telling:
         moments = np.where(self._waiting, self._since, np.inf) + RENEWED_S
         rows: Rows = np.flatnonzero(state.clock.have_come(moments))
         if len(rows) > _RENEWED_AT_ONCE:
-            calm = padded(self._texts.turns, self._n, 0)[rows] < TURNS  # of the others, another kind may be overdue
+            calm = self._turns[rows] < TURNS  # of the others, another kind may be overdue
             rows = rows[np.lexsort((state.jobs.rules.places[rows], moments[rows], calm))[:_RENEWED_AT_ONCE]]
             state.clock.expire()  # the others are due now: the next cycle continues
         found[rows] = True
