@@ -8,6 +8,7 @@ import copy
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,6 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from tests.simulation.clocks import EPOCH
 from tests.simulation.configurations import ConfSource
 from tests.simulation.draws import generator
 from tests.simulation.insight import Observer, observe_assumptions, observed
@@ -259,10 +259,10 @@ def seed_of(daemon: SchedulerDaemon) -> int:
 
 
 def fresh_cycle(
-    cache: ClusterCache, text: str, now_s: float, memory: Memory | None = None, seed: int = 0
+    cache: ClusterCache, text: str, now: datetime, memory: Memory | None = None, seed: int = 0
 ) -> list[Decision]:
     """Return what a full cycle over a cache decides."""
     found: list[Decision] = []
-    clock = CycleClock(EPOCH.timestamp() + now_s)
+    clock = CycleClock(now.timestamp())
     run_cycle(cache.snapshot(), policy_of(text), clock, seed, memory or Memory(seen=0), found.extend)
     return found

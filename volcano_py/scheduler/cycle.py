@@ -41,6 +41,7 @@ def run_cycle(
     while the second is still being placed. The cycle changes the snapshot. Equal arguments lead to equal decisions.
     """
     opened = clock.stopwatch()
+    memory = memory.at(clock.stamp)
     sent = _Sent(emit)
     ssn = Session(
         snapshot=snapshot,

@@ -42,20 +42,20 @@ class NothingLeftToDecide(Invariant):
 
     So no gang stays in part that such a cycle would complete, and what users read is what a scheduler that starts now
     would write. Events are not compared: they tell what happened, not what is. The cycle keeps the cool-downs of the
-    leader, which forbid for some minutes that two jobs evict each other in turn, and its order of equal nodes and pods,
-    on which it may depend whether a plan of evictions is found.
+    leader, which forbid for some minutes that two jobs evict each other in turn; its clock, which may be wrong and by
+    which these end; and its order of equal nodes and pods, on which it may depend whether a plan of evictions is found.
     """
 
     name = "nothing left to decide"
 
     def at_rest(self) -> None:
         """Run such a cycle."""
-        leading = [machine.running for machine in self.world.schedulers() if insight.works(machine)]
+        leading = [machine for machine in self.world.schedulers() if insight.works(machine)]
         if not leading:
             self.violated("no scheduler leads")
             return
-        cache, memory = programs.rebuilt(self.world.servers), programs.of_time(leading[0])
-        now, seed = self.world.loop.time(), programs.seed_of(leading[0])
+        cache, memory = programs.rebuilt(self.world.servers), programs.of_time(leading[0].running)
+        now, seed = leading[0].clock.now(), programs.seed_of(leading[0].running)
         for decision in programs.fresh_cycle(cache, self.world.conf.text, now, memory, seed):
             if not isinstance(decision, RecordEvent) and cache.to_write(decision) is not None:
                 self.violated(f"a fresh cycle decides {decision}")

@@ -71,9 +71,8 @@ class Arrivals:
         return {key: arrival for key, arrival in sorted(arrivals.items()) if key in waiting}
 
     def _remaining(self, arrival: Arrival) -> float:
-        """Return the seconds until users are told; 0 if the clock has been set back."""
-        now = self._state.now
-        return min(arrival.last + QUIET_S, arrival.since + LIMIT_S) - now if arrival.last <= now else 0.0
+        """Return the seconds until users are told."""
+        return min(arrival.last + QUIET_S, arrival.since + LIMIT_S) - self._state.now
 
     def _waiting_since(self, number: int) -> dict[JobKey, int]:
         """Return the jobs with waiting tasks that arrived with this number or later, each with its first number."""

@@ -50,11 +50,12 @@ class Cooldown(NamedTuple):
 class Memory:
     """Carried from cycle to cycle. The same memory, snapshot, policy, clock and seed lead to the same decisions.
 
-    Two memories are equal if they differ in nothing but their caches.
+    Two memories are equal if they differ in nothing but their caches and `now`.
     """
 
     cycle: int = 0  # how many cycles there have been
     lineage: str = ""  # names the series of cycles, so that its session ids are unique
+    now: float | None = field(default=None, compare=False, repr=False)  # of the last cycle, seconds since the epoch
     refusals: Mapping[JobKey, str] = field(default_factory=dict)  # why jobs were not enqueued, as users were told
     # Texts of events about statuses that may not be written yet.
     announced: Mapping[JobKey, str] = field(default_factory=dict)
@@ -99,6 +100,7 @@ class Memory:
         return Memory(
             self.cycle + 1,
             self.lineage,
+            self.now,
             refusals=dict(refusals or {}),
             announced=dict(announced or {}),
             enqueued=tuple(sorted(enqueued)),
@@ -112,6 +114,29 @@ class Memory:
             seen=seen,
             texts=texts or Texts(),
             told=told,
+        )
+
+    def at(self, now: float) -> "Memory":
+        """Return the memory for a cycle at this time, in seconds since the epoch.
+
+        Time never runs backwards. If the clock is behind the last cycle, someone has set it back, and all moments that
+        are remembered move with it: nothing lasts longer because of that.
+        """
+        back = 0.0 if self.now is None else self.now - now
+        if back <= 0:
+            return replace(self, now=now)
+        return replace(
+            self,
+            now=now,
+            times={plugin: moment - back for plugin, moment in self.times.items()},
+            nominations={uid: one._replace(since=one.since - back) for uid, one in self.nominations.items()},
+            plans=tuple(replace(plan, until=plan.until - back) for plan in self.plans),
+            cooldowns=tuple(one._replace(until=one.until - back) for one in self.cooldowns),
+            gates_lifted={uid: moment - back for uid, moment in self.gates_lifted.items()},
+            arrivals={
+                job: one._replace(since=one.since - back, last=one.last - back) for job, one in self.arrivals.items()
+            },
+            texts=replace(self.texts, renewed=self.texts.renewed - back),
         )
 
     def without_caches(self) -> "Memory":
