@@ -28,6 +28,7 @@ _REFUSED_S: Final = 3.0
 """How long binds are refused or lost, where that belongs to the fault."""
 _PAUSED_S: Final = (14.0, 24.0)
 _BINDING: Final = "pods/binding"
+_AGAIN_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,11 @@ def _patch(world: "World", resource: str, namespace: str | None, name: str, **sp
     def change(current: dict[str, Any]) -> dict[str, Any]:
         return {**current, "spec": {**current.get("spec", {}), **spec}}
 
-    kind = world.servers.registry.resources.named(resource)
+    try:
+        kind = world.servers.registry.resources.named(resource)
+    except LookupError:  # its definition is removed for a while
+        world.later(_AGAIN_S, lambda: _patch(world, resource, namespace, name, **spec))
+        return
     context = WriteContext(world.servers.registry, version=kind.storage.name)
     try:
         world.servers.registry.patch(kind, namespace, name, change, context)
