@@ -97,6 +97,29 @@ def test_jobs_of_one_name_in_two_namespaces_are_added_up(reporter, registry):
     assert registry.get_sample_value("volcano_unschedule_job_count") == 2
 
 
+def test_only_jobs_that_differ_are_looked_at_again(reporter, registry):
+    waits = JobReport(tasks=3, ready=0, min_available=3, message="no")
+    first = {JobKey(space, name): waits for space in "ab" for name in ("same", "other")}
+    second = {**first, JobKey("b", "same"): JobReport(tasks=3, ready=1, min_available=3, message="no")}
+    del second[JobKey("a", "other")], second[JobKey("b", "other")]
+    third = {JobKey("a", "same"): JobReport(tasks=3, ready=3, min_available=3, message="")}
+
+    def shown(name: str) -> tuple[float | None, ...]:
+        names = ("volcano_unschedule_task_count", "volcano_job_retry_counts")
+        return tuple(registry.get_sample_value(metric, {"job_id": name}) for metric in names)
+
+    for jobs, same, other, count in (
+        (first, (6, 1), (6, 1), 4),
+        (first, (6, 2), (6, 2), 4),
+        (second, (5, 3), (None, None), 2),
+        (third, (None, None), (None, None), 0),
+        (first, (6, 1), (6, 1), 4),
+    ):
+        reporter.ended(CycleReport(jobs=jobs), TIMING)
+        assert (shown("same"), shown("other")) == (same, other)
+        assert registry.get_sample_value("volcano_unschedule_job_count") == count
+
+
 def test_a_failing_plugin_is_logged_once_and_counted_every_time(reporter, registry):
     failing = CycleReport(failures=["plugin binpack failed in node_order: a bug"])
 

@@ -64,5 +64,5 @@ def test_two_thousand_jobs_cost_a_few_series_each_and_none_when_they_are_gone(re
     assert series() - before == 6 * len(names)
 
     jobs.keep(lambda _: False)
-    waiting.update({}, 0)
+    waiting.update({name: 0 for _, name in names}, 0)
     assert series() == before

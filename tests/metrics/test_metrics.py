@@ -91,7 +91,7 @@ def test_a_job_that_waits_no_longer_loses_its_series(registry):
     metrics = WaitingMetrics(registry)
 
     metrics.update({"a": 3, "b": 1}, jobs=2)
-    metrics.update({"a": 2}, jobs=1)
+    metrics.update({"a": 2, "b": 0}, jobs=1)
 
     assert registry.get_sample_value("volcano_unschedule_task_count", {"job_id": "a"}) == 2
     assert registry.get_sample_value("volcano_job_retry_counts", {"job_id": "a"}) == 2

@@ -1,6 +1,7 @@
 """Turns the report of a cycle into metrics and log lines."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Final, NamedTuple
 
 import structlog
@@ -8,7 +9,7 @@ import structlog
 from volcano_py.daemon.debug import LastCycle
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.slow_plugins import SlowPlugins
-from volcano_py.framework.state.report import CycleReport, QueueReport
+from volcano_py.framework.state.report import CycleReport, JobReport, QueueReport
 from volcano_py.model.objects import JobKey
 from volcano_py.runtime.clock import Clock
 from volcano_py.snapshot.store import ClusterStore
@@ -56,6 +57,9 @@ class CycleReporter:
         """The cycle that ended last."""
         self._failures: tuple[str, ...] = ()
         self._shown: Mapping[str, QueueReport] = {}  # what metrics show of queues
+        self._jobs: Mapping[JobKey, JobReport] = {}  # of the last cycle
+        self._lacking: dict[str, int] = {}  # name of jobs -> the tasks that they lack
+        self._below_minimum = 0  # jobs that lack tasks
         self._problems: dict[str, str] = {}  # what was wrong with queues in the last cycle
         self._slow = SlowPlugins(metrics.cycles)
 
@@ -81,15 +85,8 @@ class CycleReporter:
         """Do the same in steps of a few milliseconds; between two of them the event loop may run other tasks."""
         self.last = LastCycle(self._clock.now(), report)
         self._measure(report, timing)
-        lacking: dict[str, int] = {}
-        jobs = 0
-        for number, (key, job) in enumerate(report.jobs.items()):
-            if number % _STEP == 0:
-                yield
-            if job.ready < job.min_available:
-                jobs += 1
-                lacking[key.name] = lacking.get(key.name, 0) + job.min_available - job.ready
-        yield from self._metrics.waiting.updating(lacking, jobs)
+        yield
+        yield from self._show_waiting(report.jobs)
         yield from self._show_queues(report)
         self._report_problems(report)
         yield
@@ -108,10 +105,31 @@ class CycleReporter:
             jobs=report.jobs_committed,
             enqueued=report.jobs_enqueued,
             pending=report.pending_tasks,
-            waiting_jobs=jobs,
+            waiting_jobs=self._below_minimum,
             snapshot_ms=round(timing.snapshot_s * 1000, 2),
             ms=round(timing.total_s * 1000, 2),
         )
+
+    def _show_waiting(self, jobs: Mapping[JobKey, JobReport]) -> Iterator[None]:
+        """Show what jobs lack of their minimum. A cycle makes new reports only of jobs that differ."""
+        before = self._jobs
+        differs = [(key, job) for key, job in jobs.items() if before.get(key) is not job]
+        gone = before.keys() - jobs.keys()
+        yield
+        changed, below = dict[str, int](), self._below_minimum
+        news: Iterator[tuple[JobKey, JobReport | None]] = chain(((key, None) for key in gone), differs)
+        for number, (key, job) in enumerate(news):
+            if number % _STEP == _STEP - 1:
+                yield
+            was, now = _lacking(before.get(key)), _lacking(job)
+            if was != now:
+                below += (now > 0) - (was > 0)
+                changed[key.name] = changed.get(key.name, self._lacking.get(key.name, 0)) + now - was
+        self._jobs, self._below_minimum = jobs, below
+        self._lacking.update(changed)
+        for name in [name for name, count in changed.items() if not count]:
+            del self._lacking[name]
+        yield from self._metrics.waiting.updating(changed, below)
 
     def _show_queues(self, report: CycleReport) -> Iterator[None]:
         self._metrics.queues.keep_only(frozenset(report.queues))
@@ -190,3 +208,8 @@ class CycleReporter:
                 count=len(report.differences),
                 what_to_do=_REPORT_IT,
             )
+
+
+def _lacking(job: JobReport | None) -> int:
+    """Return how many tasks a job lacks of its minimum."""
+    return 0 if job is None else max(job.min_available - job.ready, 0)

@@ -1,12 +1,12 @@
 """Metrics of scheduling cycles: durations, results and waiting jobs."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from volcano_py.metrics.buckets import exponential
-from volcano_py.metrics.series import SeriesGauge
+from volcano_py.metrics.series import RoundsGauge, SeriesGauge
 
 _STEP: Final = 2000  # jobs: about 1 ms
 
@@ -131,26 +131,28 @@ class WaitingMetrics:
         )
         self._jobs = Gauge("volcano_unschedule_job_count", "Jobs below their minimum.", registry=registry)
         # Shown as a counter, see metrics/exposition.py.
-        self._retries = SeriesGauge(
+        self._retries = RoundsGauge(
             "volcano_job_retry_counts", "Cycles that left a job below its minimum.", ["job_id"], registry
         )
-        self._lacking: Collection[str] = ()
 
     def update(self, lacking: Mapping[str, int], jobs: int) -> None:
-        """Show the lacking tasks by job name (Volcano's label has no namespace) and the number of jobs."""
+        """Show the tasks that jobs lack, by name (Volcano's label has no namespace), and how many jobs lack any.
+
+        Only jobs that lack another number than after the last cycle are named, also those that lack none any more.
+        """
         for _ in self.updating(lacking, jobs):
             pass
 
     def updating(self, lacking: Mapping[str, int], jobs: int) -> Iterator[None]:
         """Do the same in steps; between two of them the event loop may run other tasks."""
         self._jobs.set(jobs)
-        for name in self._lacking:
-            if name not in lacking:
-                self._tasks.remove((name,))
-                self._retries.remove((name,))
-        self._lacking = lacking.keys()
         for number, (name, count) in enumerate(lacking.items()):
             if number % _STEP == 0:
                 yield
-            self._tasks.set((name,), count)
-            self._retries.add((name,))
+            if count:
+                self._tasks.set((name,), count)
+                self._retries.begin((name,))
+            else:
+                self._tasks.remove((name,))
+                self._retries.remove((name,))
+        self._retries.end_round()

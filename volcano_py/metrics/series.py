@@ -30,10 +30,6 @@ class SeriesGauge(Collector):
         """Set a series; it exists from now on."""
         self._values[labels] = value
 
-    def add(self, labels: Labels, amount: float = 1.0) -> None:
-        """Raise a series, from 0 if there is none."""
-        self._values[labels] = self._values.get(labels, 0.0) + amount
-
     def remove(self, labels: Labels) -> None:
         """Remove a series; there may be none."""
         self._values.pop(labels, None)
@@ -45,17 +41,42 @@ class SeriesGauge(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metric; its samples are made when they are looked at."""
         metric = Metric(self._name, self._text, self._type)
-        metric.samples = _Samples(self._name, self._labelnames, list(self._values.items()))  # type: ignore[assignment]
+        metric.samples = self._samples()  # type: ignore[assignment]
         yield metric
+
+    def _samples(self) -> "_Samples":
+        return _Samples(self._name, self._labelnames, list(self._values.items()))
+
+
+class RoundsGauge(SeriesGauge):
+    """A gauge whose series count the rounds that each has been there; to end a round costs the same for any number."""
+
+    def __init__(self, name: str, text: str, labels: Sequence[str], registry: CollectorRegistry) -> None:
+        super().__init__(name, text, labels, registry)
+        self._rounds = 0
+
+    def end_round(self) -> None:
+        """Raise all series by one."""
+        self._rounds += 1
+
+    def begin(self, labels: Labels) -> None:
+        """Begin a series with 0, unless it is there."""
+        self._values.setdefault(labels, self._rounds)
+
+    def _samples(self) -> "_Samples":
+        return _Samples(self._name, self._labelnames, list(self._values.items()), counted_to=self._rounds)
 
 
 class _Samples(Sequence[Sample]):
     """The samples of one moment."""
 
-    def __init__(self, name: str, labels: Labels, values: list[tuple[Labels, float]]) -> None:
+    def __init__(
+        self, name: str, labels: Labels, values: list[tuple[Labels, float]], counted_to: float | None = None
+    ) -> None:
         self._name = name
         self._labels = labels
         self._values = values
+        self._counted_to = counted_to  # then a value says from where its series counts
 
     def __len__(self) -> int:
         return len(self._values)
@@ -70,4 +91,5 @@ class _Samples(Sequence[Sample]):
         return self._sample(*self._values[index])
 
     def _sample(self, labels: Labels, value: float) -> Sample:
-        return Sample(self._name, dict(zip(self._labels, labels, strict=True)), value)
+        shown = value if self._counted_to is None else self._counted_to - value
+        return Sample(self._name, dict(zip(self._labels, labels, strict=True)), shown)
