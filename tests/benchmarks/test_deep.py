@@ -14,6 +14,11 @@ def test_one_waiting_gang_is_placed_in_every_cycle(evicts: bool) -> None:
     assert (row["preempt_ms"] > 0) is evicts
 
 
+def test_a_gang_may_end_in_steps() -> None:
+    (row,) = deep.run({"repeat": 2, "cases": [{**SMALL, "queues": 1, "shown": True, "steps": 2}]})
+    assert row["cpu_ms"] > 0
+
+
 @pytest.mark.parametrize("shown", [True, False])
 def test_what_was_said_is_not_said_again(shown: bool) -> None:
     (row,) = deep.run({"repeat": 2, "cases": [{**SMALL, "shown": shown}]})

@@ -196,3 +196,20 @@ def test_a_request_is_empty_if_only_the_pod_itself_counts(request_: list[float],
 )
 def test_amounts_are_written_as_people_write_them(name: str, amount: float, text: str) -> None:
     assert format_amount(name, amount) == text
+
+
+@settings(max_examples=200, derandomize=True)
+@given(
+    st.lists(st.integers(0, 5), min_size=4, max_size=4).filter(any),
+    st.lists(st.one_of(st.integers(-3, 40), st.floats(-3, 40)), min_size=4, max_size=4),
+)
+def test_no_more_requests_fit_one_after_another_than_the_bound_says(asked: list[int], idle: list[float]) -> None:
+    request, available = np.array(asked, dtype=float), np.array(idle, dtype=float)[:, None]
+    test, count = FitTest(request), 0
+    while count < 50 and test.fits(available - count * request[:, None])[0]:
+        count += 1
+
+    (most,) = test.most(available).tolist()
+    assert count <= most
+    whole = bool((available == np.floor(available)).all()) and (available[:2] > -1).all()
+    assert not whole or count == min(most, 50)

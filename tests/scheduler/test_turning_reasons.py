@@ -101,6 +101,18 @@ def test_the_first_changes_are_told_at_once_and_the_next_one_when_texts_are_due(
     assert said(gang.told(CORDONED, at_s=last_s + 2 * RENEWED_S)) == [CORDONED] * 3
 
 
+def test_until_then_another_kind_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    gang, find, changed = Flipping().turned(), telling.Telling._find_changed, list[bool]()
+    monkeypatch.setattr(
+        telling.Telling, "_find_changed", lambda self: (changed.append(bool(find(self).any())), find(self))[1]
+    )
+
+    for second, why in zip((1.0, 2.0, RENEWED_S), kinds(SMALL), strict=False):
+        gang.told(why, at_s=TURNS + second)
+
+    assert changed == [False, False, True]
+
+
 def test_a_job_that_shows_the_kind_that_holds_may_change_again_at_once() -> None:
     gang = Flipping().turned()
     last_s = float(TURNS)

@@ -147,9 +147,10 @@ class FitTest:
     idle cpu takes no pod at all, while negative idle GPUs matter only to pods that request GPUs.
     """
 
-    __slots__ = ("_floor", "_rows")
+    __slots__ = ("_floor", "_request", "_rows")
 
     def __init__(self, request: Floats) -> None:
+        self._request = request
         relevant = request > 0
         relevant[[CPU_ROW, MEMORY_ROW]] = True
         rows = np.flatnonzero(relevant)
@@ -174,6 +175,12 @@ class FitTest:
         for row in range(1, len(found)):  # for few rows a loop is faster than a numpy reduction
             lacking |= found[row]
         return lacking
+
+    def most(self, available: Floats) -> Floats:
+        """Return for each node how many such requests fit at most, one after another; available as in `fits`."""
+        asked = np.flatnonzero(self._request > 0)
+        times = np.floor((available[asked] + EPSILON) / self._request[asked, None])
+        return np.asarray(np.maximum(times.min(axis=0, initial=np.inf), 0.0))
 
     def first_lacking(self, available: Floats) -> NDArray[np.intp]:
         """Return for each node the first resource row of which it has too little, -1 where everything fits."""

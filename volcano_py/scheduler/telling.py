@@ -1,11 +1,13 @@
 """Which jobs users may have to be told something new about when a cycle ends; see `framework.state.told`."""
 
 from copy import copy
+from hashlib import blake2b
 from typing import Final
 
 import numpy as np
 
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.outcome import Partial
 from volcano_py.framework.state.report import JobReport
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.texts import Texts
@@ -13,6 +15,7 @@ from volcano_py.framework.state.told import Told
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import JobKey, JobRecord, TaskTrait
+from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import TaskStatus, members
 from volcano_py.scheduler.on_the_way import OnTheWay, padded
 from volcano_py.scheduler.wording import without_numbers
@@ -77,7 +80,7 @@ class Telling:
         if written == text:
             return True
         turns = without_numbers(written) != without_numbers(text)
-        if not self._renews(job_row) and (not turns or self._delays(job_row)):
+        if not self._renews(job_row) and (not turns or self.delays(job_row)):
             return True
         if turns:
             self._turned.add(job_row)
@@ -86,7 +89,7 @@ class Telling:
     def _renews(self, job_row: int) -> bool:
         return job_row >= 0 and bool(self.renewed[job_row])
 
-    def _delays(self, job_row: int) -> bool:
+    def delays(self, job_row: int) -> bool:
         """Say whether a reason of another kind is not told yet, because this has changed so often."""
         return job_row >= 0 and bool(self._restless[job_row]) and not self.renewed[job_row]
 
@@ -100,7 +103,7 @@ class Telling:
                 return False
             if not self._renews(job_row) and pods.expects_kind(task_row, numbers[1]):
                 return False
-            if self._delays(job_row):
+            if self.delays(job_row):
                 return False
         if shown and self.alike(job_row, shown, text):
             pods.give_up(task_row)
@@ -124,7 +127,7 @@ class Telling:
             if not self.renewed[job_row] and groups.expects_kind(job_row, kind):
                 return False
             if not new:
-                if not self._delays(job_row):
+                if not self.delays(job_row):
                     groups.give_up(job_row)
                 return False
         self.told.add(job_row)
@@ -140,7 +143,7 @@ class Telling:
         state = self._ssn.state
         fresh = self.renewed | (self._waiting & np.isinf(self._since))
         # Other news about a job do not put off a reason that is delayed.
-        fresh[[row for row in self.told if row >= 0 and not self._delays(row)]] = True
+        fresh[[row for row in self.told if row >= 0 and not self.delays(row)]] = True
         renewed = np.where(fresh, state.clock.stamp, self._since)
         renewed[~self._waiting] = np.inf
         keys = self._texts.keys
@@ -221,14 +224,15 @@ class Telling:
         changed |= (state.jobs.counts != padded(before.counts, n, -1.0)).any(axis=0)
         changed |= state.jobs.phase != padded(before.phases, n, -1)
         changed |= self._leaving != padded(before.leaving, n, -1)
-        changed |= self._reasons != padded(before.reasons, n, -1)
+        quiet = self._restless & ~self.renewed  # of another reason of these, nothing is told yet
+        changed |= (self._reasons != padded(before.reasons, n, -1)) & ~quiet
         changed |= self._unsettled | padded(before.unsettled, n, fill=True) | self.renewed
         changed |= self._waiting & ~rules.present
         changed |= self._groups.unexpected | (self._restless & self._groups.awaited)
-        differs = self._of_tasks != padded(before.of_tasks, len(self._of_tasks), 0)
+        job = state.tasks.job
+        differs = (self._of_tasks != padded(before.of_tasks, len(self._of_tasks), 0)) & ~np.append(quiet, False)[job]
         differs |= self._pods.unexpected
-        tasks = np.flatnonzero(differs)
-        jobs = state.tasks.job[tasks]
+        jobs = job[np.flatnonzero(differs)]
         changed[jobs[jobs >= 0]] = True
         return np.asarray(changed)
 
@@ -238,6 +242,7 @@ class Telling:
         found: Bools = np.zeros(self._n, dtype=bool)
         found[[row for row, rejections in state.outcome.rejections.items() if rejections]] = True
         found[state.outcome.reasons.settled()] = False
+        found |= state.outcome.reasons.with_room_since()
         # Texts of tasks that have a node name it. Preempt and reclaim give nodes to jobs that allocate has left out.
         found |= state.jobs.counts[[TaskStatus.ALLOCATED, TaskStatus.PIPELINED]].any(axis=0)
         found[list(state.outcome.skipped)] = True
@@ -255,8 +260,7 @@ class Telling:
         state, code = self._ssn.state, self._codes.of
         limits = np.zeros(len(state.queues) + 1, dtype=np.int64)  # the last is for jobs of no queue
         for name, reason in state.outcome.queue_limits.items():  # a Python loop over queues that are full
-            text = reason.code if reason.code in _OF_NUMBERS else reason.text
-            limits[state.queues[name].row] = code("queue", reason.plugin, text)
+            limits[state.queues[name].row] = code("queue", reason.plugin, _without_amounts(reason))
         found: Ints = limits[state.queue_of_job]
         # A Python loop over the jobs that were not tried. Their pods may show the reason of the queue.
         for row, reason in state.outcome.blocked.items():
@@ -281,8 +285,27 @@ class Telling:
         full = state.outcome.reasons.full(pending.jobs, shapes)
         if full is not None:
             codes = np.where(full, self._codes.of("queue-limit"), codes)
+        in_part = np.zeros(self._n, dtype=np.int64)
+        for rows, partial in state.outcome.reasons.partial():  # a Python loop over groups of jobs alike
+            in_part[rows] = self._of_partial(partial)
+        codes = np.where(in_part[pending.jobs], in_part[pending.jobs], codes)
         found[pending.rows] = codes
         return found
+
+    def _of_partial(self, partial: Partial) -> int:
+        """Return the code of what holds for jobs that fit in part, below 0: tasks that would have nodes name them.
+
+        It is a hash: hardly any of these codes is ever needed again, so they are not kept.
+        """
+        names = self._ssn.state.nodes.names
+        where = [names[node] for node in partial.nodes.tolist()]
+        why = [
+            (_without_amounts(rejection.blocked), *sorted({refusal.reason for refusal in rejection.refusals}))
+            for rejection in partial.rejections.values()
+        ]
+        tasks = partial.places.tolist(), partial.statuses.tolist()
+        found = blake2b(repr((where, tasks, why)).encode(), digest_size=8).digest()
+        return -1 - (int.from_bytes(found, "big") >> 1)
 
     def _due(self) -> Bools:
         """Return the jobs whose numbers may be written again, (n_jobs,)."""
@@ -310,6 +333,13 @@ class Telling:
         above = any(queue.record.parent for queue in state.queues.values())
         queues = [above or name in edited for name in state.queues]
         return np.asarray(np.append(queues, False)[state.queue_of_job] & self._waiting).astype(bool)
+
+
+def _without_amounts(reason: Reason | None) -> str:
+    """Return the code of a reason whose text contains amounts, else its text."""
+    if reason is None:
+        return ""
+    return reason.code if reason.code in _OF_NUMBERS else reason.text
 
 
 def leaving(state: State) -> Ints:

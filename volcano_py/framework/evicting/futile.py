@@ -2,9 +2,10 @@
 
 In a deep queue most starving jobs get nothing, and many are alike. A starving job is futile if one of these holds:
 
-    preempt  no task of it finds a node now (`placing.turns`), and no task of another job of its queue may be evicted
-             for a job of its priority (`Preemptable.safe_from`)
-    reclaim  its queue may not take room from others for any task of it (`Preemptive`)
+    preempt  there is no room for it now (`placing.turns`), and no task of another job of its queue may be evicted for a
+             job of its priority (`Preemptable.safe_from`)
+    reclaim  its queue may not take room from others for any task of it (`Preemptive`), or there is no room for it now,
+             and other queues have lent nothing
     both     an equal plan has failed, and nothing has changed since (`Plan`)
 
 Every plan changes the answers, so they hold for one moment only: that of the job's turn. All jobs are tried if a plugin
@@ -22,6 +23,7 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.starving import StarvingJobs
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
+from volcano_py.model.statuses import TaskStatus
 
 _NO_CLASS: Final = -1
 _ONE_BY_ONE: Final = 8  # jobs looked at one by one at a moment; to look at all at once costs about as much
@@ -90,7 +92,8 @@ class FutileJobs:
 
     def _without_chance(self) -> Bools:
         try:
-            return self._sated() if self._purpose is Purpose.RECLAIM else self._nowhere() & ~self._have_victims()
+            found = self._without_room() & ~self._have_victims()
+            return found | self._sated() if self._purpose is Purpose.RECLAIM else found
         except PluginFailed:  # then each job is tried, and the failure is reported there
             return np.zeros(len(self._state.jobs), dtype=bool)
 
@@ -113,15 +116,16 @@ class FutileJobs:
         except PluginFailed:
             return False
 
-    def _nowhere(self) -> Bools:
-        """Return the jobs of which no task would find a node now; a best-effort task might always find one."""
+    def _without_room(self) -> Bools:
+        """Return the jobs for which there is no room now; a best-effort task might always find a node."""
         best_effort = self._state.classes.best_effort[self._starving.shapes]
         return self._state.outcome.reasons.futile_now() & self._starving.only_with(~best_effort)
 
     def _have_victims(self) -> Bools:
-        """Return the jobs for which somebody in their queue might be evicted, (n_jobs,)."""
+        """Return the jobs for which somebody might be evicted: in their queue, or of other queues, (n_jobs,)."""
         if self._with_victims is None:
-            self._with_victims = self._find_victims()
+            reclaims = self._purpose is Purpose.RECLAIM
+            self._with_victims = self._find_victims_elsewhere() if reclaims else self._find_victims()
         return self._with_victims
 
     def _find_victims(self) -> Bools:
@@ -133,6 +137,13 @@ class FutileJobs:
         lowest = np.full(len(state.queues) + 1, np.inf)  # the last is for jobs without a queue
         np.minimum.at(lowest, candidates.queues, safe_from)
         return np.asarray(state.jobs.priority > lowest[state.queue_of_job])
+
+    def _find_victims_elsewhere(self) -> Bools:
+        state, candidates = self._state, self._eviction.unordered
+        running = candidates.queues[state.tasks.status[candidates.rows] == TaskStatus.RUNNING]
+        lent = np.bincount(running[running >= 0], minlength=len(state.queues) + 1)  # the last is for jobs of no queue
+        lent *= np.append([queue.record.reclaimable for queue in state.queues.values()], False)
+        return np.asarray(lent[state.queue_of_job] < lent.sum())
 
     # Equal plans
 

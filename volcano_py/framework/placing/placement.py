@@ -165,6 +165,18 @@ class Placement:
                 return True
         return False
 
+    def room(self, shape_id: int) -> float:
+        """Return how many tasks of this shape, one after another, find a node at most: a bound, by resources alone."""
+        nodes, feasible = self._state.nodes, np.zeros(len(self._state.nodes), dtype=bool)
+        for group in range(len(self._rankings)):
+            ranking = self.ranking(shape_id, group)
+            feasible |= ranking.ranked > -inf
+            if self._state.looks_ahead:
+                feasible |= ranking.future > -inf
+        # While something is released or promised, a task must also fit once every promise is kept.
+        available = nodes.future_idle if self._state.looks_ahead else nodes.idle
+        return float(self._state.task_of(shape_id).fit.most(available[:, feasible]).sum())
+
     def rejection(self, shape_id: int) -> Rejection:
         """Return why no node takes a task of this shape now."""
         return self.ranking(shape_id).rejection()

@@ -5,6 +5,8 @@ for all jobs at once what is *necessary* for a turn to place a task:
 
     the queue may hold one more task of some shape, and tasks of this shape find a node
 
+A turn that places fewer tasks than a gang needs is undone, so it may be left out, too (`placing.partial_fits`).
+
 Within allocate a no stays a no: every commit and every promise takes room and fills queues, and all else is undone.
 That holds for the plugins of this project, and for tasks without terms about other pods and without volume claims. Jobs
 with other tasks always have their turn, and with plugins of others all jobs do.
@@ -13,16 +15,18 @@ The reason of a job that gets nothing is that of the end of the action, so it do
 turn. Volcano reports the reason of the moment of the turn: later commits make its numbers wrong.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal
 
 import numpy as np
 
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.hooks.hooks import Hooks
+from volcano_py.framework.placing.partial_fits import PartialFits, Try
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.placing.task_loop import TaskLoop
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.outcome import Partial
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Codes, Rows
 from volcano_py.model.rejections import Rejection
@@ -37,9 +41,19 @@ class Turns:
     """The jobs of one session that allocate may try, as pairs of job and shape."""
 
     def __init__(
-        self, state: State, hooks: Hooks, placement: Placement, task_loop: TaskLoop, shapes: Bools, jobs: Rows
+        self,
+        state: State,
+        hooks: Hooks,
+        placement: Placement,
+        task_loop: TaskLoop,
+        shapes: Bools,
+        jobs: Rows,
+        apart: Collection[int],
     ) -> None:
-        """Take the shapes to place (n_shapes,) and the rows of the jobs that may be scheduled."""
+        """Take the shapes to place (n_shapes,), and the rows of the jobs that may be scheduled.
+
+        Jobs ``apart`` (rows) are not placed by the task loop alone.
+        """
         self._state = state
         self._hooks = hooks
         self._placement = placement
@@ -51,7 +65,7 @@ class Turns:
         pending = hooks.pending
         shape = state.tasks.shape[pending.rows]
         counted = usable[pending.jobs] & shapes[shape] & (state.tasks.status[pending.rows] == _PENDING)
-        job, shape = pending.jobs[counted], shape[counted]
+        job, shape = to_place = pending.jobs[counted], shape[counted]
         # Tasks side by side often have job and shape in common; the few pairs that occur twice do no harm.
         new = np.ones(len(job), dtype=bool)
         new[1:] = (job[1:] != job[:-1]) | (shape[1:] != shape[:-1])
@@ -73,8 +87,15 @@ class Turns:
         self._ranks = len(distinct) <= _MOST_RANKED and hooks.nodes.refusals_stay
         fifo = np.array([queue.record.fifo for queue in state.queues.values()], dtype=bool)
         self._in_turn = fifo[self._queue]  # pairs whose queue stops at the first job that gets nothing: all are tried
+        self._stops_others = np.zeros(len(state.jobs), dtype=bool)
+        self._stops_others[self._job[self._in_turn]] = True
         self._futile = np.zeros(len(state.jobs), dtype=bool)
         self._rejections: dict[int, Rejection] = {}
+        self._partial_fits = PartialFits(
+            state, hooks, placement, to_place, (self._job, self._shape), self._certain, apart
+        )
+        self._waited: Bools = np.zeros(0, dtype=bool)  # tasks that waited at the end of the action, (n_tasks,)
+        self._settled_at = 0  # what the journal counted then
 
     def jobs(self) -> Bools:
         """Return the jobs with tasks to place, (n_jobs,)."""
@@ -88,11 +109,17 @@ class Turns:
         self._open = self._certain
 
     def possible(self) -> Bools:
-        """Return the jobs of which a turn may place a task now, (n_jobs,); all others will get nothing."""
+        """Return the jobs to which a turn may give something now, (n_jobs,); all others will get nothing."""
         nowhere, self._full = self._look_at(self._open)
         self._nowhere |= nowhere
         self._open = [shape_id for shape_id in self._open if not nowhere[shape_id]]
-        return self._with_hope(self._nowhere, self._full)
+        return self._possible(self._open, self._nowhere, self._full)
+
+    def _possible(self, shapes: list[int], nowhere: Bools, full: Bools) -> Bools:
+        found = self._with_hope(nowhere, full)
+        if self._ranks:
+            found &= ~self._partial_fits.too_large(shapes, found & ~self._stops_others)
+        return found
 
     def _with_hope(self, nowhere: Bools, full: Bools) -> Bools:
         hope = ~nowhere[self._shape] & ~full[self._kind[self._shape], self._queue]
@@ -132,12 +159,13 @@ class Turns:
         """Note jobs (n_jobs,) that get nothing: their reason is that of the end of the action."""
         self._in_vain |= jobs
 
-    def settle(self) -> None:
-        """End the action: find the reasons of the jobs that got nothing."""
+    def settle(self, tried: Try) -> None:
+        """End the action: find the reasons of the jobs that got nothing; gangs that fit in part may be ``tried``."""
         state = self._state
         if not self._in_vain.any():
             return
         self._futile = self._in_vain & ~self.possible()
+        state.outcome.forget_attempt(self._hooks.pending.rows[self._futile[self._hooks.pending.jobs]])
         mine = self._futile[self._job]
         # Python loops over the shapes without a node and over the queues of these jobs.
         for shape_id in np.flatnonzero(np.bincount(self._shape[mine], minlength=1)).tolist():
@@ -147,6 +175,12 @@ class Turns:
         theirs = np.bincount(self._queue[mine], minlength=len(infos)) > 0
         for row in np.flatnonzero(theirs & self._hooks.overused_queues()).tolist():
             state.outcome.queue_limits[infos[row].name] = self._hooks.why_overused(infos[row])
+        limited = np.array([info.name in state.outcome.queue_limits for info in infos], dtype=bool)
+        fits = self._futile & self._with_hope(self._nowhere, self._full)
+        self._waited = state.tasks.status == _PENDING
+        self._settled_at = state.journal.n_touched
+        fits &= ~np.append(limited, True)[state.queue_of_job]
+        self._partial_fits.find(self._open, fits, self.tasks_of, tried)
 
     def explain(self, jobs: Bools) -> None:
         """Record for those of these jobs (n_jobs,) that got nothing what a turn at the end would have recorded.
@@ -156,20 +190,33 @@ class Turns:
         rows = np.flatnonzero(self._futile & jobs)
         self._hooks.pending.prepare(rows)
         alike = _OfJobsAlike(self._task_loop)
+        outcome, in_part = self._state.outcome, dict(self._partial_fits.of(jobs))
         # A Python loop over jobs about which something may be told.
         for row in rows.tolist():
+            if row in in_part:
+                self._explain_partial(row, in_part[row])
+                continue
             try:
-                self._state.outcome.rejections[row] = self._reasons(self._state.job(row), alike)
+                outcome.rejections[row] = self._reasons(self._state.job(row), alike)
             except PluginFailed as failure:
                 self._hooks.ignore(failure)
+
+    def _explain_partial(self, row: int, partial: Partial) -> None:
+        tasks, outcome = self._state.tasks, self._state.outcome
+        outcome.rejections[row] = dict(partial.rejections)
+        rows = self._hooks.pending.of(row)
+        rows = rows[self._shapes[tasks.shape[rows]] & self._waited[rows]][partial.places]
+        still = tasks.status[rows] == _PENDING  # preempt and reclaim have given nodes to others
+        outcome.remember_attempts(rows[still], partial.statuses[still], partial.nodes[still])
 
     def settled(self) -> Bools:
         """Return the jobs that `explain` explains, (n_jobs,)."""
         return self._futile
 
     def futile_now(self) -> Bools:
-        """Return these jobs as far as no task of them finds a node now, after evictions, (n_jobs,)."""
-        return self._futile & ~self._with_hope(*self._look_at(self._certain))
+        """Return these jobs as far as a turn would still give them nothing now, after evictions, (n_jobs,)."""
+        nowhere, full = self._look_at(self._certain)
+        return self._futile & ~self._possible([one for one in self._certain if not nowhere[one]], nowhere, full)
 
     def of_shapes(self) -> Mapping[int, Rejection]:
         """Return why no node takes tasks of a shape, for the shapes of these jobs."""
@@ -180,6 +227,22 @@ class Turns:
         if not len(self._full):
             return None
         return np.asarray(self._futile[jobs] & self._full[self._kind[shapes], self._state.queue_of_job[jobs]])
+
+    def with_room_since(self) -> Bools:
+        """Return those of these jobs whose queue was full and is not any more, after evictions, (n_jobs,)."""
+        found = np.zeros(len(self._state.jobs), dtype=bool)
+        if self._state.journal.n_touched == self._settled_at:
+            return found
+        gone = self._full.copy()
+        # A Python loop over the distinct requests.
+        for kind, shape_id in self._example.items():
+            gone[kind] &= ~np.asarray(self._full_for(self._state.task_of(shape_id)))
+        found[self._job[gone[self._kind[self._shape], self._queue]]] = True
+        return found & self._futile
+
+    def partial(self) -> Iterable[tuple[Rows, Partial]]:
+        """Return what would come of turns of these jobs that fit in part: the rows of jobs alike, and what."""
+        return self._partial_fits.groups()
 
     def tasks_of(self, job_row: int) -> Rows:
         """Return the rows of the tasks that a turn of a job would try, in task order."""

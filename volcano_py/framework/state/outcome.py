@@ -3,8 +3,8 @@
 Actions record the reasons. When the session closes, texts, conditions and events are made from them.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,15 @@ def _not_known(job: JobInfo) -> str:
     raise RuntimeError(f"only a session can say why PodGroup {job.key} waits; this state belongs to none")
 
 
+class Partial(NamedTuple):
+    """What would come of a turn of a gang that fits only in part."""
+
+    places: Rows  # of the tasks that would have nodes, among those that a turn would try in task order, (n,)
+    statuses: Codes  # of these tasks, (n,)
+    nodes: Rows  # rows of their nodes, (n,)
+    rejections: Mapping[int, Rejection]  # shape id -> why its other tasks would have none
+
+
 class Reasons(Protocol):
     """The reasons of jobs that got nothing, as long as nobody has asked for them."""
 
@@ -32,13 +41,19 @@ class Reasons(Protocol):
         """Return the jobs that have such reasons, (n_jobs,)."""
 
     def futile_now(self) -> Bools:
-        """Return such jobs of which no task would find a node now that is free or is to become free, (n_jobs,)."""
+        """Return such jobs to which a turn would give nothing now, also of what is to become free, (n_jobs,)."""
 
     def of_shapes(self) -> Mapping[int, Rejection]:
         """Return why no node takes tasks of a shape, for the shapes of such jobs."""
 
     def full(self, jobs: Codes, shapes: Codes) -> Bools | None:
         """Return for tasks of such jobs whether their queue may hold no more of them; jobs and shapes are (n,)."""
+
+    def with_room_since(self) -> Bools:
+        """Return such jobs whose queue was full and is not any more: their reasons are those of now, (n_jobs,)."""
+
+    def partial(self) -> Iterable[tuple[Rows, Partial]]:
+        """Return, for such jobs that fit in part, what would come of their turns: the rows of jobs alike, and what."""
 
     def tasks_of(self, job_row: int) -> Rows:
         """Return the rows of the tasks that a turn of such a job would try, in task order."""
@@ -64,6 +79,12 @@ class _NoReasons:
 
     def full(self, jobs: Codes, shapes: Codes) -> None:
         return None
+
+    def with_room_since(self) -> Bools:
+        return np.zeros(self._n_jobs, dtype=bool)
+
+    def partial(self) -> Iterable[tuple[Rows, Partial]]:
+        return ()
 
     def tasks_of(self, job_row: int) -> Rows:
         return np.zeros(0, dtype=np.intp)
@@ -106,12 +127,12 @@ class Outcome:
         self._attempt_status: Codes | None = None
         self._attempt_node: Rows | None = None
 
-    def remember_attempt(self, tasks: Rows, status: TaskStatus, nodes: Rows) -> None:
-        """Remember the status and nodes that tasks had when their statement was discarded."""
+    def remember_attempts(self, tasks: Rows, statuses: TaskStatus | Codes, nodes: Rows) -> None:
+        """Remember the statuses and nodes that tasks had when their statement was discarded."""
         if self._attempt_status is None or self._attempt_node is None:
             self._attempt_status = np.full(self._n_tasks, -1, dtype=np.int32)
             self._attempt_node = np.full(self._n_tasks, -1, dtype=np.intp)
-        self._attempt_status[tasks] = status
+        self._attempt_status[tasks] = statuses
         self._attempt_node[tasks] = nodes
 
     def forget_attempt(self, tasks: Rows) -> None:

@@ -301,7 +301,7 @@ class Statement:
     def discard(self) -> None:
         """Undo everything, and remember the status and node of each task for the texts that users read."""
         for operation in self._operations:
-            self._state.outcome.remember_attempt(operation.tasks, operation.status, operation.nodes)
+            self._state.outcome.remember_attempts(operation.tasks, operation.status, operation.nodes)
         self._state.journal.rollback(self._checkpoint, self._state.nodes.block)
         self._operations.clear()
         self._evicted.clear()

@@ -13,7 +13,8 @@ a job are made again once a minute. Otherwise one node more would rewrite the te
 
 A new kind of reason is told at once. But where a queue is always at its limit and the nodes are always full, the jobs
 behind wait for the one and for the other in turn, and each change would be written to all of their pods. So a job whose
-reason has changed its kind three times within a few minutes is told the next one when its texts are due.
+reason has changed its kind three times within a few minutes is told the next one when its texts are due. Until then
+another reason is no difference.
 
 A cycle without this cache looks at all jobs. It decides and remembers the same.
 """
