@@ -27,10 +27,10 @@ from volcano_py.model.objects import JobKey, JobRecord, QueueRecord, TaskRecord
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.scheduler import Policy, resolve, run_cycle
+from volcano_py.scheduler.telling import TURNS
 from volcano_py.snapshot.store import ClusterStore
 
 _GIB = float(2**30)
-_TOLD_AT_ONCE = 5
 PER_NODE = 16
 """A node has 32 CPU, and each running pod has 2."""
 
@@ -57,7 +57,7 @@ def _case(workload: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
     policy, size = policy_of(case), {key: case[key] for key in ("nodes", "jobs", "k", "shapes", "queues")}
     store, memory, emitted = full_cluster(**size), Memory(), 0
     steps = case.get("steps", 1)
-    uncounted = 1 + (0 if steps == 1 else _TOLD_AT_ONCE * steps)  # the first cycle tells all pods why they wait
+    uncounted = 1 + (0 if steps == 1 else TURNS * steps)  # the first cycle tells all pods why they wait
     cpu: list[float] = []
     reports: list[CycleReport] = []
     for number in range(workload["repeat"] * steps + uncounted):

@@ -76,12 +76,8 @@ def test_reasons_are_those_of_the_end() -> None:
     assert schedulable(outcome) == ["gang-0-0"]
 
 
-def test_tasks_that_only_some_gangs_have_count_for_these() -> None:
-    world = gangs(4, 4, 4)
-    few = [task for task in world.tasks if task.record.job != "gang-1"] + list(tasks_of("gang-1", 2, ONE))
-    outcome = cycle(World(world.nodes, jobs=world.jobs, tasks=tuple(few)), WITH_BINPACK.replace("  - name: gang\n", ""))
-
-    assert len(outcome.binds) == 3  # without gang nobody waits for others
+def test_without_the_plugin_gang_no_job_waits_for_room_for_all_of_its_pods() -> None:
+    assert len(cycle(gangs(4, 4), WITHOUT_GANG).binds) == 3
 
 
 def test_a_gang_of_several_shapes_fits_in_part_as_a_turn_of_it_would() -> None:
