@@ -19,7 +19,6 @@ A job that gets nothing does not stop the jobs behind it, unless its queue serve
 fifo): then the others are not tried in this session. (In Volcano fifo has no effect.)
 """
 
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -31,12 +30,11 @@ from volcano_py.framework.placing.task_loop import JobGoal
 from volcano_py.framework.placing.turns import Turns
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
-from volcano_py.framework.state.outcome import Partial
 from volcano_py.framework.state.statement import Statement
 from volcano_py.model.arrays import Bools, Rows
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.shape import Admission
-from volcano_py.model.statuses import PodGroupPhase, TaskStatus
+from volcano_py.model.statuses import PodGroupPhase
 
 _NOT_ENQUEUED: Final = PodGroupPhase.PENDING.value
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
@@ -114,7 +112,7 @@ class _Allocation:
             turns.in_vain(with_tasks & ~self._served & ~ssn.nominated_room.may_be_opened)
         else:
             self._note(turns)
-        turns.settle(partial(_partial, ssn, turns))
+        turns.settle()
         ssn.state.outcome.reasons = turns
         if self._reserving is not None:
             self._reserving.explain_late_hope(with_tasks & ~self._had_turn)
@@ -317,26 +315,6 @@ def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bo
     ssn.state.report.tasks_placed += placed
     ssn.state.report.jobs_committed += bool(placed)
     return left, moved
-
-
-def _partial(ssn: Session, turns: Turns, row: int) -> Partial:
-    """Return what comes of a turn of a job that fits in part; nothing stays placed."""
-    state, tasks = ssn.state, turns.tasks_of(row)
-    job, statement = state.job(row), ssn.statement()
-    before = statement.checkpoint()
-    state.outcome.rejections.pop(row, None)
-    try:
-        ssn.task_loop.run(statement, state.queues[job.record.queue], job, tasks, JobGoal(ssn.hooks, job), ssn.placement)
-        places = np.flatnonzero(state.tasks.status[tasks] != TaskStatus.PENDING)
-        return Partial(
-            places,
-            state.tasks.status[tasks[places]].astype(np.int32),
-            state.tasks.node[tasks[places]].astype(np.intp),
-            state.outcome.rejections.pop(row),
-        )
-    finally:
-        statement.rollback(before)
-        state.outcome.rejections.pop(row, None)
 
 
 def _place_nominated(ssn: Session, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:

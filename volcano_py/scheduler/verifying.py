@@ -10,6 +10,7 @@ difference is a fault of ours: it is reported, and until the job changes users m
 for nothing.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,6 @@ import numpy as np
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.placing.node_sets import NodeSets
 from volcano_py.framework.placing.placement import Placement
-from volcano_py.framework.placing.task_loop import JobGoal
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.report import Difference
@@ -78,7 +78,6 @@ class Verifying:
         recorded = outcome.rejections.pop(job.row, None)
         try:
             placed, found = self._try(job, placement)
-            outcome.rejections.pop(job.row, None)
             mask = np.zeros(self._n, dtype=bool)
             mask[job.row] = True
             outcome.reasons.explain(mask)
@@ -96,28 +95,20 @@ class Verifying:
             self._differs(job, "reasons", _texts(kept), _texts(found))
         state.report.jobs_verified += 1
 
-    def _try(self, job: JobInfo, placement: Placement) -> tuple[str, dict[int, Rejection]]:
-        """Return where tasks of a job were placed, "" for nowhere, and why others were not; nothing stays placed."""
-        ssn, state = self._ssn, self._ssn.state
-        looks_ahead, statement = state.looks_ahead, ssn.statement()
-        before = statement.checkpoint()
-        try:
-            tasks = state.outcome.reasons.tasks_of(job.row)
-            queue = state.queues[job.record.queue]
-            _, ready = ssn.task_loop.run(statement, queue, job, tasks, JobGoal(ssn.hooks, job), placement)
-            placed = self._named(statement.placed) + (" and all that it needs" if ready and statement else "")
-        finally:
-            statement.rollback(before)
-            state.looks_ahead = looks_ahead
-        return placed, state.outcome.rejections.get(job.row, {})
+    def _try(self, job: JobInfo, placement: Placement) -> tuple[str, Mapping[int, Rejection]]:
+        """Return where tasks of a job are placed in a turn, "" for nowhere, and why others are not."""
+        tasks = self._ssn.state.outcome.reasons.tasks_of(job.row)
+        found, ready = self._ssn.task_loop.try_out(job, tasks, placement)
+        placed = self._named(zip(tasks[found.places].tolist(), found.nodes.tolist(), strict=True))
+        return placed + (" and all that it needs" if ready and placed else ""), found.rejections
 
     def _attempted(self, job: JobInfo) -> str:
         """Return where tasks of a job would have been placed, as it is recorded."""
         outcome = self._ssn.state.outcome
         found = ((task, outcome.attempt(task)) for task in outcome.reasons.tasks_of(job.row).tolist())
-        return self._named([(task, attempt[1]) for task, attempt in found if attempt is not None])
+        return self._named((task, attempt[1]) for task, attempt in found if attempt is not None)
 
-    def _named(self, placed: list[tuple[int, int]]) -> str:
+    def _named(self, placed: Iterable[tuple[int, int]]) -> str:
         state = self._ssn.state
         return ", ".join(f"{state.tasks.record(task).name} on {state.nodes.names[node]}" for task, node in placed)
 
@@ -178,5 +169,5 @@ class Verifying:
         self._ssn.state.report.differences.append(Difference(job.key, about, kept, anew))
 
 
-def _texts(rejections: dict[int, Rejection]) -> str:
+def _texts(rejections: Mapping[int, Rejection]) -> str:
     return "; ".join(rejection.message for _, rejection in sorted(rejections.items()))

@@ -22,6 +22,7 @@ from volcano_py.framework.contract.extension_points import JobPipelined, JobRead
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.placing.placement import Placement
+from volcano_py.framework.placing.task_loop import TaskLoop
 from volcano_py.framework.state.outcome import Partial
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows
@@ -34,8 +35,6 @@ _MIXED: Final = -1
 
 TasksOf = Callable[[int], Rows]
 """Returns the tasks that a turn of a job (row) would try, in task order."""
-Try = Callable[[int], Partial]
-"""Gives a job (row) a turn, undoes it, and returns what came of it."""
 
 
 class PartialFits:
@@ -160,7 +159,7 @@ class PartialFits:
 
     # What comes of their turns
 
-    def find(self, shapes: Collection[int], jobs: Bools, tasks_of: TasksOf, tried: Try) -> None:
+    def find(self, shapes: Collection[int], jobs: Bools, tasks_of: TasksOf, task_loop: TaskLoop) -> None:
         """Find out what would come of a turn of each of these jobs (n_jobs,); other shapes find no node."""
         self._groups = []
         rows = np.flatnonzero(jobs)
@@ -169,7 +168,8 @@ class PartialFits:
         # A Python loop over groups of jobs for which the same comes of it.
         for group in alike:
             try:
-                partial = tried(int(group[0]))
+                row = int(group[0])
+                partial, _ = task_loop.try_out(self._state.job(row), tasks_of(row), self._placement)
             except PluginFailed as failure:
                 self._hooks.ignore(failure)
             else:

@@ -8,10 +8,12 @@ import numpy as np
 
 from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.outcome import Partial
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
 from volcano_py.model.arrays import Floats, Rows
 from volcano_py.model.rejections import Rejection
+from volcano_py.model.statuses import TaskStatus
 
 
 class Goal(Protocol):
@@ -90,6 +92,26 @@ class TaskLoop:
             if missing == 0:
                 break
         return tasks[start:], missing == 0
+
+    def try_out(self, job: JobInfo, tasks: Rows, placer: Placer) -> tuple[Partial, bool]:
+        """Place tasks of a job as in a turn, and undo it; return what came of it, and whether the job was ready."""
+        state, rejections = self._state, self._state.outcome.rejections
+        looks_ahead, recorded = state.looks_ahead, rejections.pop(job.row, None)
+        statement = self._hooks.statement()
+        before = statement.checkpoint()
+        try:
+            queue, goal = state.queues[job.record.queue], JobGoal(self._hooks, job)
+            _, ready = self.run(statement, queue, job, tasks, goal, placer)
+            places = np.flatnonzero(state.tasks.status[tasks] != TaskStatus.PENDING)
+            statuses, nodes = state.tasks.status[tasks[places]], state.tasks.node[tasks[places]]
+            partial = Partial(places, statuses.astype(np.int32), nodes.astype(np.intp), rejections.pop(job.row))
+        finally:
+            statement.rollback(before)
+            state.looks_ahead = looks_ahead
+            rejections.pop(job.row, None)
+            if recorded is not None:
+                rejections[job.row] = recorded
+        return partial, ready
 
     def run_length(self, tasks: Rows) -> int:
         """Return how many of these tasks, from the first on, have one shape."""

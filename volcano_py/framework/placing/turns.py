@@ -22,7 +22,7 @@ import numpy as np
 
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.hooks.hooks import Hooks
-from volcano_py.framework.placing.partial_fits import PartialFits, Try
+from volcano_py.framework.placing.partial_fits import PartialFits
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.placing.task_loop import TaskLoop
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
@@ -33,7 +33,8 @@ from volcano_py.model.rejections import Rejection
 from volcano_py.model.statuses import TaskStatus
 
 _MOST_RANKED: Final = 256
-"""For more shapes only resources are compared: a first ranking of all nodes costs as much as ten turns."""
+"""For more shapes only resources are compared, and gangs that may fit in part have their turns: a first ranking of all
+nodes costs as much as ten turns."""
 _PENDING: Final = TaskStatus.PENDING.value
 
 
@@ -159,8 +160,8 @@ class Turns:
         """Note jobs (n_jobs,) that get nothing: their reason is that of the end of the action."""
         self._in_vain |= jobs
 
-    def settle(self, tried: Try) -> None:
-        """End the action: find the reasons of the jobs that got nothing; gangs that fit in part may be ``tried``."""
+    def settle(self) -> None:
+        """End the action: find the reasons of the jobs that got nothing."""
         state = self._state
         if not self._in_vain.any():
             return
@@ -180,12 +181,12 @@ class Turns:
         self._waited = state.tasks.status == _PENDING
         self._settled_at = state.journal.n_touched
         fits &= ~np.append(limited, True)[state.queue_of_job]
-        self._partial_fits.find(self._open, fits, self.tasks_of, tried)
+        self._partial_fits.find(self._open, fits, self.tasks_of, self._task_loop)
 
     def explain(self, jobs: Bools) -> None:
         """Record for those of these jobs (n_jobs,) that got nothing what a turn at the end would have recorded.
 
-        A job of which a task could be placed then, but not all that it needs, keeps the reasons of its turn.
+        A job that might have got something then keeps the reasons of its turn.
         """
         rows = np.flatnonzero(self._futile & jobs)
         self._hooks.pending.prepare(rows)
