@@ -41,60 +41,50 @@ class PartialFits:
     """The gangs of one session that may fit only in part."""
 
     def __init__(
-        self,
-        state: State,
-        hooks: Hooks,
-        placement: Placement,
-        tasks: tuple[Codes, Codes],
-        pairs: tuple[Rows, Rows],
-        certain: Collection[int],
-        apart: Collection[int],
+        self, state: State, hooks: Hooks, placement: Placement, tasks: tuple[Codes, Codes], pairs: tuple[Rows, Rows]
     ) -> None:
-        """Take job and shape of each task to place, both (n_tasks,), the same without most repetitions, and more.
-
-        That is: the shapes for which a no stays a no, and jobs ``apart`` (rows), which the task loop alone does not
-        place.
-        """
+        """Take job and shape of each task to place, both (n_tasks,), and the same without most repetitions."""
         self._state = state
         self._hooks = hooks
         self._placement = placement
-        self._n_shapes = n_shapes = len(state.classes.shapes)
-        distinct = np.unique(pairs[0] * n_shapes + pairs[1])
-        self._job, self._shape = (found.astype(np.intp) for found in np.divmod(distinct, n_shapes))  # (n_pairs,)
-        self._only = np.full(len(state.jobs), _MIXED, dtype=np.intp)  # the shape of all tasks of a job, (n_jobs,)
-        self._only[self._job] = self._shape
-        self._only[self._job[1:][self._job[1:] == self._job[:-1]]] = _MIXED
-        self._of_job = np.bincount(tasks[0], minlength=len(state.jobs))  # tasks to place, (n_jobs,)
-        self._count = self._of_job[self._job]  # (n_pairs,)
-        if (self._only[self._job] == _MIXED).any():
-            self._count = np.bincount(np.searchsorted(distinct, tasks[0].astype(np.int64) * n_shapes + tasks[1]))
-        self._asks = True  # whether plugins must be asked whether a job may keep promises for fewer than it needs
-        self._considered = self._find_considered(certain, apart)
+        self._tasks = tasks
+        self._pairs = pairs
+        self._n_shapes = len(state.classes.shapes)
+        ready, keeps = hooks.points(JobReady, "missing"), hooks.points(JobPipelined, "job_pipelined")
+        self._gang_alone = [point.plugin.name for point in ready] == ["gang"]
+        self._gang_alone &= all(point.trusted for point in (*ready, *keeps))
+        names = {point.plugin.name for point in keeps}
+        # Whether plugins must be asked whether a job may keep promises for fewer tasks than it needs.
+        self._asks = not names or not names <= _REJECT_BELOW_MINIMUM
+        self._ready = False
         self._groups: list[tuple[Rows, Partial]] = []
 
-    def _find_considered(self, certain: Collection[int], apart: Collection[int]) -> Bools:
-        """Return the jobs of which the number of tasks that find a node says whether they get anything, (n_jobs,)."""
-        ready, keeps = self._hooks.points(JobReady, "missing"), self._hooks.points(JobPipelined, "job_pipelined")
-        names = {point.plugin.name for point in keeps}
-        self._asks = not names or not names <= _REJECT_BELOW_MINIMUM
-        found = np.zeros(len(self._state.jobs), dtype=bool)
-        if [point.plugin.name for point in ready] != ["gang"] or not all(point.trusted for point in (*ready, *keeps)):
-            return found
-        found[self._job] = True
-        uncertain = np.ones(self._n_shapes, dtype=bool)
-        uncertain[list(certain)] = False
-        found[self._job[uncertain[self._shape]]] = False
-        found[list(apart)] = False
-        return found
+    def _count(self) -> None:
+        """Count the tasks to place of each job and shape, once: in most cycles nobody needs it."""
+        if self._ready:
+            return
+        self._ready = True
+        n_shapes, n_jobs, (of_task, shape_of_task) = self._n_shapes, len(self._state.jobs), self._tasks
+        distinct = np.unique(self._pairs[0] * n_shapes + self._pairs[1])
+        self._job, self._shape = (found.astype(np.intp) for found in np.divmod(distinct, n_shapes))  # (n_pairs,)
+        self._only = np.full(n_jobs, _MIXED, dtype=np.intp)  # the shape of all tasks of a job, (n_jobs,)
+        self._only[self._job] = self._shape
+        self._only[self._job[1:][self._job[1:] == self._job[:-1]]] = _MIXED
+        self._of_job = np.bincount(of_task, minlength=n_jobs)  # tasks to place, (n_jobs,)
+        self._of_pair = self._of_job[self._job]  # (n_pairs,)
+        if (self._only[self._job] == _MIXED).any():
+            keys = of_task.astype(np.int64) * n_shapes + shape_of_task
+            self._of_pair = np.bincount(np.searchsorted(distinct, keys))
 
     def too_large(self, shapes: Collection[int], jobs: Bools) -> Bools:
         """Return those of these jobs (n_jobs,) that cannot reach their minimum now; other shapes find no node."""
         found = np.zeros(len(jobs), dtype=bool)
         lacking = self._lacking()
-        looked_at = jobs & self._considered & (lacking > 1)
-        rows = np.flatnonzero(looked_at)
-        if not len(rows):
+        looked_at = jobs & (lacking > 1)
+        if not self._gang_alone or not looked_at.any():
             return found
+        self._count()
+        rows = np.flatnonzero(looked_at)
         found[rows] = lacking[rows] > self._fitting(self._room(shapes, looked_at))[rows]
         rest = rows[~found[rows] & (self._only[rows] != _MIXED)]
         found[rest] = lacking[rest] > self._limits(rest, lacking[rest])
@@ -127,7 +117,7 @@ class PartialFits:
 
     def _fitting(self, room: Floats) -> Floats:
         """Return how many tasks of each job find a node at most, shape by shape, (n_jobs,)."""
-        fitting = np.minimum(self._count, room[self._shape])
+        fitting = np.minimum(self._of_pair, room[self._shape])
         return np.bincount(self._job, fitting, minlength=len(self._state.jobs)).astype(np.float64)
 
     def _limits(self, rows: Rows, wanted: Ints) -> Ints:
@@ -163,6 +153,8 @@ class PartialFits:
         """Find out what would come of a turn of each of these jobs (n_jobs,); other shapes find no node."""
         self._groups = []
         rows = np.flatnonzero(jobs)
+        if not len(rows):
+            return
         mixed = self._only[rows] == _MIXED
         alike = [*self._alike(rows[~mixed], self._room(shapes, jobs)), *self._alike_mixed(rows[mixed], tasks_of)]
         # A Python loop over groups of jobs for which the same comes of it.

@@ -16,6 +16,7 @@ turn. Volcano reports the reason of the moment of the turn: later commits make i
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
@@ -88,13 +89,10 @@ class Turns:
         self._ranks = len(distinct) <= _MOST_RANKED and hooks.nodes.refusals_stay
         fifo = np.array([queue.record.fifo for queue in state.queues.values()], dtype=bool)
         self._in_turn = fifo[self._queue]  # pairs whose queue stops at the first job that gets nothing: all are tried
-        self._stops_others = np.zeros(len(state.jobs), dtype=bool)
-        self._stops_others[self._job[self._in_turn]] = True
         self._futile = np.zeros(len(state.jobs), dtype=bool)
         self._rejections: dict[int, Rejection] = {}
-        self._partial_fits = PartialFits(
-            state, hooks, placement, to_place, (self._job, self._shape), self._certain, apart
-        )
+        self._partial_fits = PartialFits(state, hooks, placement, to_place, (self._job, self._shape))
+        self._apart = apart
         self._waited: Bools = np.zeros(0, dtype=bool)  # tasks that waited at the end of the action, (n_tasks,)
         self._settled_at = 0  # what the journal counted then
 
@@ -118,8 +116,18 @@ class Turns:
 
     def _possible(self, shapes: list[int], nowhere: Bools, full: Bools) -> Bools:
         found = self._with_hope(nowhere, full)
-        if self._ranks:
-            found &= ~self._partial_fits.too_large(shapes, found & ~self._stops_others)
+        if self._ranks and found.any():
+            found &= ~self._partial_fits.too_large(shapes, self._may_be_too_large & found)
+        return found
+
+    @cached_property
+    def _may_be_too_large(self) -> Bools:
+        """The jobs of which the number of tasks that find a node says whether they get anything, (n_jobs,)."""
+        found, uncertain = self.jobs(), np.ones(len(self._shapes), dtype=bool)
+        uncertain[self._certain] = False
+        found[self._job[uncertain[self._shape]]] = False
+        found[list(self._apart)] = False
+        found[self._job[self._in_turn]] = False
         return found
 
     def _with_hope(self, nowhere: Bools, full: Bools) -> Bools:
@@ -232,7 +240,7 @@ class Turns:
     def with_room_since(self) -> Bools:
         """Return those of these jobs whose queue was full and is not any more, after evictions, (n_jobs,)."""
         found = np.zeros(len(self._state.jobs), dtype=bool)
-        if self._state.journal.n_touched == self._settled_at:
+        if self._state.journal.n_touched == self._settled_at or not self._full.any():
             return found
         gone = self._full.copy()
         # A Python loop over the distinct requests.
