@@ -1,20 +1,21 @@
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
-from tests.scheduler.running import DEFAULT, a_policy, cycle
+from tests.scheduler.running import DEFAULT, Outcome, a_policy, cycle
 from volcano_py.framework.contract.extension_points import JobEnqueueable, Vote
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.state.info import JobInfo
-from volcano_py.model.objects import QueueRecord
+from volcano_py.model.objects import JobKey, QueueRecord
 from volcano_py.plugins import PLUGINS
 
 ONE = a_shape(cpu=1)
 
 
 class Doorman(Plugin, JobEnqueueable):
-    """Permits two jobs, rejects jobs named ``bad``, and fails for jobs named ``odd``."""
+    """Permits two jobs in all, rejects jobs named ``bad``, and fails for jobs named ``odd``."""
 
     name: ClassVar = "doorman"
 
@@ -31,6 +32,7 @@ class Doorman(Plugin, JobEnqueueable):
 
 
 POLICY = a_policy(DEFAULT + "  - name: doorman\n", plugins={**PLUGINS, "doorman": Doorman})
+OVERCOMMIT = a_policy(DEFAULT + "  - name: overcommit\n")
 SOME = {"cpu": 1000.0}
 
 
@@ -51,6 +53,37 @@ def test_an_enqueued_job_counts_once_however_late_the_watch_shows_its_phase() ->
     third = cycle(world, memory=second.memory)
 
     assert [found.report.jobs_enqueued for found in (first, second, third)] == [1, 0, 0]
+
+
+def enqueued(found: Outcome) -> set[str]:
+    return {name for name, status in found.groups.items() if status.phase == "Inqueue"}
+
+
+def test_a_job_stays_enqueued_while_its_phase_is_on_its_way() -> None:
+    """Otherwise a job that comes before it takes its place, and pods may have been evicted for it."""
+    nowhere = a_shape(cpu=1, node_selector={"no": "node"})
+    wait = {"phase": "Pending", "min_resources": SOME, "min_available": 1}
+    world = World(
+        (a_node("n1", cpu=2),),
+        jobs=(a_job("a", **wait), a_job("b", **wait)),
+        tasks=(*tasks_of("a", 1, nowhere), *tasks_of("b", 1, nowhere)),
+    )
+    store = world.store()
+    before = cycle(store, OVERCOMMIT)
+    assert enqueued(before) == {"a", "b"}
+
+    store.set_job(a_job("first", priority=9, **wait))
+    later = cycle(store, OVERCOMMIT, memory=before.memory)
+    assert set(later.memory.enqueued) == {JobKey("ns", "a"), JobKey("ns", "b")}
+    assert not {"a", "b"} & later.groups.keys()
+
+    # One of them shows something that was not decided, and the other one has been made again.
+    store.set_job(a_job("a", running=1, **wait))
+    store.remove_job(JobKey("ns", "b"))
+    store.set_job(replace(a_job("b", **wait), uid="another"))
+    asked = cycle(store, OVERCOMMIT, memory=later.memory)
+    assert JobKey("ns", "first") in asked.memory.enqueued
+    assert len(asked.memory.enqueued) == 2
 
 
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])

@@ -11,6 +11,7 @@ import numpy as np
 
 from volcano_py.model.arrays import Floats, Ints, Objects
 from volcano_py.model.objects import QueueRecord
+from volcano_py.snapshot.shown import Shown
 
 
 class Expected(NamedTuple):
@@ -22,6 +23,13 @@ class Expected(NamedTuple):
     """The same without the numbers in texts, where something is on its way."""
     versions: Ints
     """Versions of what they showed when the cycle ended. A row that has another one by now waits for nothing."""
+
+
+def is_on_its_way(before: Expected, shown: Shown, row: int) -> bool:
+    """Say whether the object of a row does not show yet what the last cycle expected, and nothing else either."""
+    if row >= len(before.what) or row >= len(before.versions):
+        return False
+    return bool(shown.versions[row] == before.versions[row] and shown.what[row] != before.what[row])
 
 
 def _nothing() -> Expected:
