@@ -56,6 +56,11 @@ async def refuse(code: int, reason: str, message: str = "", headers: dict[str, s
     return web.json_response(a_status(code, reason, message), status=code, headers=headers)
 
 
+async def away(_: web.Request) -> web.Response:
+    """Answer that the server is not available now."""
+    return await refuse(503, "ServiceUnavailable", "not now")
+
+
 class Watch:
     """One open watch, fed by the test."""
 
