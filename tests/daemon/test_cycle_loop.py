@@ -151,6 +151,19 @@ async def test_after_a_cycle_that_lasted_changes_are_gathered_longer(stage, last
     assert stage.loop.cycles == before + 1
 
 
+async def test_a_change_during_a_cycle_has_waited_for_its_debounce_already(stage):
+    await stage.begin_cycle()
+    stage.change(Change.POD_GONE)
+    stage.clock.advance(DEBOUNCE_S)
+    stage.hold.set()
+    await stage.rest()
+    before = stage.loop.cycles
+
+    await stage.pass_time(DEBOUNCE_S / 2)  # half of the time that the cycle took
+
+    assert stage.loop.cycles == before + 1
+
+
 async def test_what_could_not_be_handed_over_is_decided_again(stage):
     lost: list[Change] = []
     stage.cache.on_change(lost.extend)

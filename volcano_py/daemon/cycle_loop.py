@@ -42,7 +42,8 @@ _CROWDED_PAUSE_S: Final = 0.1
 _GATHERED: Final = 0.5
 """For which part of the duration of a cycle changes are gathered after it, at most for a period.
 
-A cycle that lasts would otherwise begin anew with every change, and use the processor without end.
+A cycle that lasts would otherwise begin anew with every change, and use the processor without end. After a short cycle
+they are gathered for this part of the debounce.
 """
 _PERIODS_AT_REST: Final = 10
 _AT_REST_S: Final = 10.0
@@ -83,6 +84,7 @@ class CycleLoop:
         self._not_before = float("-inf")  # after a failure
         self._gathers_until = float("-inf")  # after a cycle that lasted
         self._why = ""  # why a cycle is needed now, "" if none is
+        self._asked_at = float("-inf")  # since when it is needed
         self._due: tuple[float, str] | None = None  # when the next cycle must begin at the latest, and why
         self._changed = asyncio.Event()
         self._running_since: float | None = None
@@ -115,8 +117,9 @@ class CycleLoop:
         self.wake("configuration")
 
     def wake(self, why: str) -> None:
-        """Ask for a cycle after the debounce."""
-        self._why = self._why or why
+        """Ask for a cycle after the debounce, which begins with the first reason."""
+        if not self._why:
+            self._why, self._asked_at = why, self._clock.monotonic()
         self._changed.set()
 
     def wake_within_period(self) -> None:
@@ -180,12 +183,14 @@ class CycleLoop:
         return why
 
     def _pause_s(self) -> float:
-        """Return how long changes are gathered, in seconds.
+        """Return how much longer changes are gathered, in seconds.
 
-        It is longer while more binds are under way than can be sent, and after a cycle that lasted.
+        A change that came during a cycle has waited already, so its debounce may be over when the cycle ends. The pause
+        is longer while more binds are under way than can be sent, and after a cycle that lasted.
         """
+        now = self._clock.monotonic()
         crowded_s = _CROWDED_PAUSE_S if self._backpressure.count > _CROWDED else 0.0
-        return max(self._debounce_s, crowded_s, self._gathers_until - self._clock.monotonic())
+        return max(self._asked_at + self._debounce_s - now, crowded_s, self._gathers_until - now)
 
     def _pause_for(self, report: CycleReport) -> float:
         """Return after how many seconds something that waits is looked at again if nothing changes."""
@@ -210,7 +215,8 @@ class CycleLoop:
         else:
             self._failures.reset()
             lasted_s = self._clock.monotonic() - started
-            self._gathers_until = started + lasted_s + min(lasted_s * _GATHERED, self._period_s)
+            pause_s = max(self._debounce_s * _GATHERED, min(lasted_s * _GATHERED, self._period_s))
+            self._gathers_until = started + lasted_s + pause_s
             for _ in self._reporter.reporting(report, Timing(why, taken - started, lasted_s)):
                 await asyncio.sleep(0)
             if self._lost:
