@@ -21,6 +21,7 @@ from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.server import ApiServer
 from volcano_py.apiserver.store import Collection, Event
 from volcano_py.local.manifests import definitions
+from volcano_py.process.garbage import collect_in_small_steps
 from volcano_py.runtime.loop import loop_factory
 from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
 
@@ -100,6 +101,7 @@ async def _serve() -> None:
 
 def main() -> int:
     """Serve until a signal ends the process."""
+    collect_in_small_steps()  # with 50,000 pods, Python's own thresholds stop the server for half a second now and then
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_serve())
     return 0

@@ -91,7 +91,7 @@ class CycleReporter:
         self._report_problems(report)
         yield
         self._queues_hold(report.queues_hold)
-        yield from self._metrics.jobs.showing(report.job_shares)
+        self._metrics.jobs.shares(report.job_shares)
         if self._clock.monotonic() - self._swept_at >= _SWEEP_S:
             yield
             self.sweep()

@@ -1,13 +1,12 @@
 """Jobs under Volcano's names: their share of the cluster, and when their tasks were placed."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from volcano_py.metrics.series import SeriesGauge
+from volcano_py.metrics.series import GivenGauge, SeriesGauge
 
-_STEP: Final = 2000  # jobs: about 1 ms
 _LABELS = ["job_name", "queue", "job_namespace"]
 
 Name = tuple[str, str]
@@ -19,7 +18,7 @@ class JobMetrics:
     """Series by job; :meth:`keep` removes those of jobs that are gone."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._share = SeriesGauge("volcano_job_share", "Dominant share of a job.", ["job_ns", "job_id"], registry)
+        self._share = GivenGauge("volcano_job_share", "Dominant share of a job.", ["job_ns", "job_id"], registry)
         self._duration = SeriesGauge(
             "volcano_e2e_job_scheduling_duration",
             "Milliseconds from the creation of a PodGroup to the placement of its last task.",
@@ -38,30 +37,11 @@ class JobMetrics:
             _LABELS,
             registry,
         )
-        self._shares: dict[Name, float] = {}
         self._queues: dict[Name, str] = {}  # of jobs that have times
 
     def shares(self, shares: Mapping[N, float]) -> None:
         """Show the shares of jobs; a job that is not named holds nothing."""
-        for _ in self.showing(shares):
-            pass
-
-    def showing(self, shares: Mapping[N, float]) -> Iterator[None]:
-        """Do the same in steps; between two of them the event loop may run other tasks."""
-        for number, name in enumerate([name for name, share in self._shares.items() if share and name not in shares]):
-            if number % _STEP == 0:
-                yield
-            if name in self._shares:  # its job may have gone meanwhile
-                self._show(name, 0.0)
-        for number, (name, share) in enumerate(shares.items()):
-            if number % _STEP == 0:
-                yield
-            if self._shares.get(name) != share:
-                self._show(name, share)
-
-    def _show(self, name: Name, share: float) -> None:
-        self._share.set((name[0], name[1]), share)
-        self._shares[name] = share
+        self._share.give(shares)
 
     def placed(self, name: Name, queue: str, created: float, now: float) -> None:
         """Note that tasks of a job were placed now; both times in Unix seconds."""
@@ -75,9 +55,7 @@ class JobMetrics:
 
     def keep(self, exists: Callable[[Name], bool]) -> None:
         """Remove the series of jobs that do not exist any more."""
-        for name in [name for name in self._shares if not exists(name)]:
-            self._share.remove((name[0], name[1]))
-            del self._shares[name]
+        self._share.keep(exists)
         for name in [name for name in self._queues if not exists(name)]:
             self._forget_times(name)
 
