@@ -14,7 +14,7 @@ from benchmarks.steady.load import Load, Plan, draw
 from benchmarks.steady.measure import Half, Waits, measure
 from benchmarks.steady.schedulers import BUILT_IN, ProgramMissing, SchedulerFile, order, program, read
 
-_NUMBERS: Final = {"nodes": int, "waiting": int, "minutes": float, "rate": float, "seed": int}
+_NUMBERS: Final = {"nodes": int, "waiting": int, "minutes": float, "rate": float, "seed": int, "never": float}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "minutes": "how long is measured",
         "rate": "gangs that arrive per second",
         "seed": "what arrives: equal seeds, equal arrivals",
+        "never": "the share of gangs that can never run",
     }
     for name, kind in _NUMBERS.items():
         group.add_argument(f"--{name}", type=kind, help=f"{helps[name]} (default: as the size says)")
@@ -92,6 +93,7 @@ def _row(of_run: dict[str, Any], halves: list[Half], load: Load, plan: Plan) -> 
         "rss_mib": [half.rss_mib for half in halves],
         "full": [samples.full(half.pods, load.slots, half.sampled_at) for half in halves],
         "waiting": [samples.waiting(plan.gangs, half.pods, half.sampled_at) for half in halves],
+        "waiting_pods": [samples.waiting_pods(half.pods, half.sampled_at) for half in halves],
         "room_to_bind_s": samples.quantiles(_room(halves, load, plan).seconds),
         "creation_to_reason_s": samples.quantiles(_reasons(halves, plan).seconds),
         "halves": [_numbers([half], load, plan) for half in halves],
@@ -126,6 +128,7 @@ def _numbers(halves: list[Half], load: Load, plan: Plan) -> dict[str, Any]:
     backlog = [half.backlog_s for half in halves if half.backlog_s is not None]
     shares = [one for half in halves for one in samples.full(half.pods, load.slots, half.sampled_at)]
     waits = [samples.waiting(plan.gangs, half.pods, [half.ended])[0] for half in halves]
+    pods = [samples.waiting_pods(half.pods, [half.started, half.ended]) for half in halves]
     writes = sum((half.writes for half in halves), Counter[str]())
     return {
         "room_to_bind_ms": samples.marks(room.seconds),
@@ -135,6 +138,9 @@ def _numbers(halves: list[Half], load: Load, plan: Plan) -> dict[str, Any]:
         "binds_per_s": round(bound / seconds, 2),
         "slots_taken": round(statistics.mean(shares), 4),
         "waiting_at_end": round(statistics.mean(waits)),
+        "waiting_pods": {
+            when: round(statistics.mean(half[place] for half in pods)) for place, when in enumerate(("start", "end"))
+        },
         "cycles_per_s": round(sum(cycles) / seconds, 2) if cycles else None,
         "cores": round(sum(half.cpu_s for half in halves) / seconds, 3),
         "server_cores": round(sum(half.server_cpu_s for half in halves) / seconds, 3),

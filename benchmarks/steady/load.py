@@ -20,7 +20,7 @@ PRIORITY_WEIGHTS: Final = (70, 20, 10)
 SIZES: Final = {1: 40, 2: 15, 4: 15, 8: 10, 16: 10, 32: 6, 64: 4}
 """How many of a hundred gangs have how many pods."""
 NEVER: Final = 0.02
-"""The share of gangs that can never run."""
+"""The share of gangs that can never run, unless the load says otherwise."""
 MEAN_SIZE: Final = sum(size * share for size, share in SIZES.items()) / sum(SIZES.values())
 _LEAST_CPU_M: Final = 1885  # 17 pods of it need 32.05 CPU; 16 of the greatest need 30.6
 _TOO_MUCH_CPU_M: Final = 2 * NODE_CPU * 1000
@@ -39,6 +39,8 @@ class Load:
     rate: float
     """Gangs that arrive per second, on average."""
     seed: int = 1
+    never: float = NEVER
+    """The share of gangs that can never run. They add up; without them as many pods wait at the end as at the start."""
 
     @property
     def slots(self) -> int:
@@ -53,7 +55,7 @@ class Load:
     @property
     def mean_life_s(self) -> float:
         """How long a pod runs on average, so that as many pods end as arrive while the nodes are full."""
-        return self.slots / (self.rate * (1 - NEVER) * MEAN_SIZE)
+        return self.slots / (self.rate * (1 - self.never) * MEAN_SIZE)
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,11 @@ def draw(load: Load) -> Plan:
         gang = _gang(rng, load, next(numbers), at_most=free)
         running.append(gang)
         free -= gang.size
-    waiting = [_maybe_never(rng, _gang(rng, load, next(numbers))) for _ in range(load.waiting)]
+    waiting = [_maybe_never(rng, load, _gang(rng, load, next(numbers))) for _ in range(load.waiting)]
     arriving: list[Gang] = []
     at_s = rng.expovariate(load.rate)
     while at_s < load.seconds:
-        arriving.append(_maybe_never(rng, _gang(rng, load, next(numbers), at_s)))
+        arriving.append(_maybe_never(rng, load, _gang(rng, load, next(numbers), at_s)))
         at_s += rng.expovariate(load.rate)
     return Plan(tuple(running), tuple(waiting), tuple(arriving))
 
@@ -127,9 +129,9 @@ def _gang(rng: random.Random, load: Load, number: int, at_s: float = 0.0, at_mos
     return Gang(number, min(size, at_most), queue, priority, cpu_m, at_s, rng.expovariate(1 / load.mean_life_s))
 
 
-def _maybe_never(rng: random.Random, gang: Gang) -> Gang:
-    """Return the gang, or in two of a hundred cases one that no node can run: it asks for too much, or for a label."""
-    if rng.random() >= NEVER:
+def _maybe_never(rng: random.Random, load: Load, gang: Gang) -> Gang:
+    """Return the gang, or now and then one that no node can run: it asks for too much, or for a label."""
+    if rng.random() >= load.never:
         return gang
     too_much = rng.random() < 0.5
     return Gang(

@@ -155,3 +155,10 @@ def waiting(gangs: Iterable[Gang], pods: Pods, at: Sequence[float]) -> list[int]
     came.sort()
     went.sort()
     return [bisect.bisect(came, one) - bisect.bisect(went, one) for one in at]
+
+
+def waiting_pods(pods: Pods, at: Sequence[float]) -> list[int]:
+    """Return how many pods were there and had no node, at each of these times."""
+    created = sorted(pod.created for pod in pods.values())
+    bound = sorted(pod.bound for pod in pods.values() if pod.bound is not None)
+    return [bisect.bisect(created, one) - bisect.bisect(bound, one) for one in at]

@@ -54,6 +54,12 @@ def test_arrivals_are_of_all_kinds() -> None:
     assert {bool(one.selector) for one in never} == {True, False}  # a label that no node has, or too much CPU
 
 
+def test_gangs_that_never_run_can_be_left_out() -> None:
+    plan = draw(Load(**{**vars(LOAD), "never": 0.0}))
+
+    assert not any(one.never for one in plan.gangs)
+
+
 # What the times say
 
 
@@ -109,7 +115,7 @@ def test_a_pod_without_a_reason_counts_with_its_age() -> None:
     assert found.missing == 1
 
 
-def test_slots_and_waiting_gangs_over_time() -> None:
+def test_slots_and_what_waits_over_time() -> None:
     pods = {
         "gang-0-0": PodTimes(0, bound=0, ended=3),
         "gang-1-0": PodTimes(0, bound=1),
@@ -119,6 +125,7 @@ def test_slots_and_waiting_gangs_over_time() -> None:
 
     assert samples.full(pods, 4, [0.5, 2, 3]) == [0.25, 0.75, 0.5]
     assert samples.waiting(a_plan(1, 2, 1).gangs, pods, [0.5, 1.5, 2, 2.5]) == [1, 1, 0, 1]
+    assert samples.waiting_pods(pods, [0.5, 1.5, 2, 2.5]) == [2, 1, 0, 1]
 
 
 def test_marks_are_ordered() -> None:
