@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from tests.scheduler.histories import CONFIGURATIONS, History
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
@@ -107,7 +108,7 @@ def test_each_job_has_its_turn_to_be_verified() -> None:
     for _ in range(n + 2):
         told = history.memory.told
         assert told is not None
-        reports = {key: replace(report, message="something else") for key, report in told.reports.items()}
+        reports = {key: structs.replace(report, message="something else") for key, report in told.reports.items()}
         history.memory = replace(history.memory, told=replace(told, reports=reports))
         answer_that_no_node_will_do(history)
         history.cycle()

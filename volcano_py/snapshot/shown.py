@@ -4,7 +4,7 @@ Equal texts have equal numbers, in every process. Nothing is ordered by them.
 """
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -107,6 +107,9 @@ def shown_after(record: JobRecord, status: SetPodGroupStatus, wording: Wording) 
     if record.conditions:
         conditions = tuple({one.type: one for one in (*record.conditions, *conditions)}.values())
     numbers = (status.phase, status.running, status.succeeded, status.failed)
+    if len(conditions) == 1 and not conditions[0].message:  # as of most jobs that run: many have the same
+        number = _without_message(numbers, *conditions[0][:3])
+        return number, number
     return _number(_text(numbers, conditions)), _number(_text(numbers, conditions, wording))
 
 
@@ -127,17 +130,33 @@ def alike_but_for_condition(before: TaskRecord, after: TaskRecord) -> bool:
     return structs.replace(before, condition=after.condition) == after
 
 
+@lru_cache(maxsize=4096)
+def _without_message(numbers: tuple[str, int, int, int], type_: str, status: bool, reason: str) -> int:
+    return _number(_text(numbers, [GroupCondition(type_, status, reason, "")]))
+
+
 def _text(
-    numbers: tuple[str, int, int, int], conditions: Iterable[GroupCondition], wording: Wording | None = None
+    numbers: tuple[str, int, int, int], conditions: Collection[GroupCondition], wording: Wording | None = None
 ) -> str:
     """Return all that counts of a status as one text; texts, which may contain anything, come with their lengths."""
     texts = []
     # A Python loop over the conditions of one PodGroup: one or two.
     for type_, status, reason, message, _ in conditions:
         said = message if wording is None else wording(message)
-        texts.append(f"{len(type_)} {type_} {status} {len(reason)} {reason} {len(said)} {said}")
-    texts.sort()
-    return f"{numbers} {' '.join(texts)}"
+        texts.append(f"{_before_message(type_, status, reason)}{len(said)} {said}")
+    if len(texts) > 1:
+        texts.sort()
+    return f"{_counts(*numbers)} {' '.join(texts)}"
+
+
+@lru_cache(maxsize=1024)
+def _before_message(type_: str, status: bool, reason: str) -> str:
+    return f"{len(type_)} {type_} {status} {len(reason)} {reason} "
+
+
+@lru_cache(maxsize=1024)
+def _counts(phase: str, running: int, succeeded: int, failed: int) -> str:
+    return f"{(phase, running, succeeded, failed)}"
 
 
 def _number(text: str) -> int:

@@ -4,13 +4,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from volcano_py.model.objects import JobKey
 from volcano_py.model.rejections import Rejection
 
 
-@dataclass(frozen=True, slots=True)
-class JobReport:
-    """The outcome of one job."""
+class JobReport(msgspec.Struct, frozen=True, gc=False):
+    """The outcome of one job; a struct, because there is one for each waiting job."""
 
     tasks: int
     ready: int
