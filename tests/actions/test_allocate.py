@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
+from tests.reference.world import World, a_job, a_node, a_queue, a_shape, a_task, tasks_of
 from tests.scheduler.running import DEFAULT, WITHOUT_GANG, cycle
 from volcano_py.model.objects import QueueRecord, TaskRecord
 from volcano_py.model.statuses import TaskStatus
@@ -229,3 +229,42 @@ def test_the_members_of_a_job_with_roles_are_not_scanned_for_every_task(monkeypa
 
     assert len(cycle(world).binds) == 201
     assert max(read.values()) < 10
+
+
+@pytest.mark.parametrize("in_vain", [6, 7, 8])
+def test_a_job_that_is_tried_again_is_not_lost_when_all_jobs_are_looked_at(in_vain: int) -> None:
+    """After eight turns in vain, queues without jobs are dropped; the job of the last turn may still get something."""
+    big = a_shape(cpu=4)
+    jobs = [a_job(f"v{number}", min_available=1) for number in range(in_vain)]
+    jobs.append(a_job("first", min_available=1, priority=9))
+    jobs.append(a_job("goes-on", queue="other", min_available=1, phase="Running", creation=9.0))
+    tasks = [a_task(f"v{number}-0", big, job=f"v{number}") for number in range(in_vain)]
+    tasks += [
+        a_task("first-0", a_shape(cpu=2), job="first"),
+        a_task("runs", ONE, job="goes-on", status=RUNNING, node="n1"),
+        a_task("large", big, job="goes-on", priority=5),
+        a_task("small", ONE, job="goes-on", priority=1),
+    ]
+    queues = (a_queue("default"), a_queue("other", creation=5.0))
+    world = World((a_node("n1", cpu=5),), queues=queues, jobs=tuple(jobs), tasks=tuple(tasks))
+
+    assert cycle(world).binds == [("first-0", "n1"), ("small", "n1")]
+
+
+def test_a_job_is_told_of_room_that_the_last_turn_has_left_to_others() -> None:
+    """More jobs than are looked at one by one, and the last of them leaves its nominated node to the others."""
+    there, elsewhere = {"zone": "a"}, {"zone": "b"}
+    others = [f"v{number}" for number in range(70)]
+    jobs = (
+        *(a_job(name, min_available=1) for name in others),
+        a_job("last", queue="other", min_available=1, creation=9.0),
+    )
+    tasks = (
+        *(a_task(f"{name}-0", a_shape(cpu=2, node_selector=there), job=name) for name in others),
+        a_task("last-0", a_shape(cpu=1, node_selector=elsewhere), job="last", nominated="n1"),
+    )
+    nodes = (a_node("n1", cpu=2, labels=there), a_node("n2", cpu=1, labels=elsewhere))
+    found = cycle(World(nodes, queues=(a_queue("default"), a_queue("other", creation=5.0)), jobs=jobs, tasks=tasks))
+
+    assert found.binds == [("last-0", "n2")]
+    assert "room that was reserved for another PodGroup has just become free" in found.messages["v0-0"]

@@ -109,6 +109,7 @@ class _Allocation:
         """Let the reasons of jobs that got nothing be those of the end, except of jobs that see room of their own."""
         ssn = self._ssn
         if self._reserving is not None:
+            self._reserving.known()  # the last turn may have left room to others
             turns.in_vain(with_tasks & ~self._served & ~ssn.nominated_room.may_be_opened)
         else:
             self._note(turns)
@@ -133,10 +134,11 @@ class _Allocation:
         self._served[row] |= moved
         if not moved:
             _stop_behind(ssn, order, queue, job)
-            self._had_nothing(order, row)
         if len(left):
             self._left[row] = left
             order.give_back(queue, row)
+        if not moved:
+            self._had_nothing(order, row)  # after the job is back: queues without jobs are dropped
 
     def _tasks(self, order: SchedulingOrder, queue: QueueInfo, row: int) -> Rows:
         """Return the tasks to place, in task order; those of the next jobs are put in order together with them."""
@@ -199,6 +201,7 @@ class _BehindReservations:
         self._known = self._look()
 
     def known(self) -> Bools:
+        """Return these jobs, (n_jobs,)."""
         if self._given_up != self._ssn.nominated_room.given_up:
             self._given_up = self._ssn.nominated_room.given_up
             self._turns.begin_again()
