@@ -42,6 +42,11 @@ class Load:
     never: float = NEVER
     """The share of gangs that can never run. They add up; without them as many pods wait at the end as at the start."""
 
+    def __post_init__(self) -> None:
+        """Refuse a share that is none: the load would be out of balance."""
+        if not 0 <= self.never < 1:
+            raise SystemExit(f"--never {self.never:g} is not a share of gangs: give at least 0 and less than 1")
+
     @property
     def slots(self) -> int:
         """How many pods fill the nodes."""

@@ -60,6 +60,12 @@ def test_gangs_that_never_run_can_be_left_out() -> None:
     assert not any(one.never for one in plan.gangs)
 
 
+@pytest.mark.parametrize("never", [-0.1, 1.0, float("nan")])
+def test_a_share_of_gangs_that_is_none_is_refused(never: float) -> None:
+    with pytest.raises(SystemExit, match="--never"):
+        Load(nodes=1, waiting=1, minutes=1, rate=1, never=never)
+
+
 # What the times say
 
 

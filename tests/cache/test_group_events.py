@@ -117,27 +117,6 @@ def test_a_deleted_pod_group_leaves_its_pods(make_cluster: Any, changes_of: Any)
     assert told == [{Change.GROUP}]
 
 
-@pytest.mark.parametrize(
-    ("group", "expected"),
-    [
-        pytest.param(a_group("g1", phase="Running"), Change.GROUP_STATUS, id="ran"),
-        pytest.param(a_group("g1", phase="Completed", min_resources={"cpu": 1}), Change.GROUP_STATUS, id="completed"),
-        pytest.param(a_group("g1", phase="Running", min_resources={"cpu": 1}), Change.GROUP, id="may-reserve"),
-        pytest.param(a_group("g1", phase="Inqueue"), Change.GROUP, id="enqueued"),
-        pytest.param(a_group("g1"), Change.GROUP, id="waits"),
-    ],
-)
-def test_a_deleted_pod_group_without_pods_helps_others_only_if_it_kept_something_from_them(
-    changes_of: Any, group: PodGroup, expected: Change
-) -> None:
-    cache = a_cluster(group)
-    told = changes_of(cache)
-
-    deleted(cache, group)
-
-    assert told == [{expected}]
-
-
 def test_the_generation_of_a_job_grows_with_its_demand_and_its_members(make_cluster: Any) -> None:
     pod = a_pod(group="g1")
     cache = make_cluster()

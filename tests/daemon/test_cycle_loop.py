@@ -164,6 +164,24 @@ async def test_a_change_during_a_cycle_has_waited_for_its_debounce_already(stage
     assert stage.loop.cycles == before + 1
 
 
+async def test_after_a_cycle_that_took_long_to_report_changes_are_gathered_still(stage, monkeypatch):
+    def reporting(report, timing):
+        stage.clock.advance(0.1)  # the event loop has much to do
+        yield
+
+    monkeypatch.setattr(stage.reporter, "reporting", reporting)
+    await stage.begin_cycle()
+    stage.change(Change.POD_GONE)
+    stage.hold.set()
+    await stage.rest()
+    before = stage.loop.cycles
+    await stage.rest()
+    assert stage.loop.cycles == before
+
+    await stage.pass_time(DEBOUNCE_S / 2)
+    assert stage.loop.cycles == before + 1
+
+
 async def test_what_could_not_be_handed_over_is_decided_again(stage):
     lost: list[Change] = []
     stage.cache.on_change(lost.extend)

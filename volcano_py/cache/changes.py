@@ -12,7 +12,7 @@ class Change(Enum):
     POD_GONE = auto()  # a pod ended, was deleted or left its node: there is more room, or one pod less waits for it
     POD = auto()  # any other change of a pod: started, confirmed on its node, terminating, another condition
     GROUP = auto()  # a PodGroup is new, asks for something else, is gone, or became ours
-    GROUP_STATUS = auto()  # only the status of a PodGroup, or one is gone that kept nothing from others
+    GROUP_STATUS = auto()  # only the status of a PodGroup
     QUEUE = auto()
     PRIORITY = auto()  # jobs have another priority
     NODE = auto()  # a node is new, or may accept pods that it refused before

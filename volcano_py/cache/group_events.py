@@ -22,7 +22,7 @@ from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.cache.annotation_gangs import AnnotationGangs, is_annotation_gang
 from volcano_py.cache.assumed_queue import AssumedQueue
 from volcano_py.cache.changes import Change
-from volcano_py.cache.groups import PriorityTable, job_record, keeps_nothing, queue_record, same_gang, shown_allocated
+from volcano_py.cache.groups import PriorityTable, job_record, queue_record, same_gang, shown_allocated
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable_objects import Unreadable, UnreadableObjects
 from volcano_py.kube.delivery import Event, EventType, Quarantined
@@ -223,8 +223,7 @@ class PodGroupEvents:
             self.assume_queue()
         if not same_gang(before, after):
             self._state.touch_group(key, present=after is not None)
-            helps = after is not None or before is None or not keeps_nothing(before) or bool(store.tasks_of(key))
-            self._state.note(Change.GROUP if helps else Change.GROUP_STATUS)
+            self._state.note(Change.GROUP)
         elif before is not None and after is not None and before.priority != after.priority:
             self._state.note(Change.GROUP)
         else:

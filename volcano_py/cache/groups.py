@@ -142,12 +142,6 @@ def same_gang(before: JobRecord | None, after: JobRecord | None) -> bool:
     )
 
 
-def keeps_nothing(job: JobRecord) -> bool:
-    """Say whether a job keeps nothing from others once its pods are gone: it does not wait and reserves nothing."""
-    waits = job.phase in ("", keys.PHASE_PENDING, keys.PHASE_INQUEUE)
-    return job.phase == keys.PHASE_COMPLETED or not (waits or job.min_resources)
-
-
 def queue_record(queue: Queue) -> QueueRecord:
     """Return the record of a queue; raise ValueError naming the field that cannot be read."""
     spec = queue.spec

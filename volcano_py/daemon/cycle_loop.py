@@ -43,7 +43,7 @@ _GATHERED: Final = 0.5
 """For which part of the duration of a cycle changes are gathered after it, at most for a period.
 
 A cycle that lasts would otherwise begin anew with every change, and use the processor without end. After a short cycle
-they are gathered for this part of the debounce.
+they are gathered for this part of the debounce, once the cycle is reported.
 """
 _PERIODS_AT_REST: Final = 10
 _AT_REST_S: Final = 10.0
@@ -215,10 +215,11 @@ class CycleLoop:
         else:
             self._failures.reset()
             lasted_s = self._clock.monotonic() - started
-            pause_s = max(self._debounce_s * _GATHERED, min(lasted_s * _GATHERED, self._period_s))
-            self._gathers_until = started + lasted_s + pause_s
+            self._gathers_until = started + lasted_s + min(lasted_s * _GATHERED, self._period_s)
             for _ in self._reporter.reporting(report, Timing(why, taken - started, lasted_s)):
                 await asyncio.sleep(0)
+            # To report takes long while the event loop has much to do. Then, too, changes are gathered for a while.
+            self._gathers_until = max(self._gathers_until, self._clock.monotonic() + self._debounce_s * _GATHERED)
             if self._lost:
                 self._lost = False
                 self._cache.write_lost()
