@@ -385,3 +385,46 @@ def test_pods_of_other_schedulers_are_known_while_they_are_nominated(make_cluste
     assert (place.status, place.record.foreign, place.record.nominated) == (TaskStatus.PENDING, True, "n1")
     assert cache.store.task(a_ref("theirs").uid) is None
     assert told == [{Change.POD}, {Change.POD_GONE}]
+
+
+# Refused evictions
+
+
+def refuse(cache: ClusterCache, *names: str) -> None:
+    """Let the API server refuse the evictions of the plan."""
+    cache.evictions.assume(PLAN.evictions)
+    for name in names:
+        cache.evictions.sent(a_ref(name))
+        cache.evictions.failed(a_ref(name), "forbidden")
+
+
+def test_a_pod_whose_eviction_was_refused_is_tried_again_less_and_less_often(make_cluster: Any) -> None:
+    clock = FakeClock()
+    cluster = make_cluster(a_node("n1", cpu=3), LOW, HIGH, clock=clock, patience=Patience(100, 10))
+    waited = []
+    for _ in range(8):
+        refuse(cluster, "low-0", "low-1")
+        began = clock.monotonic()
+        assert "has refused to evict pod" in cluster.evictions.objection(PLAN, cluster.token)
+        while cluster.evictions.objection(PLAN, cluster.token):
+            clock.advance(0.25)
+        waited.append(clock.monotonic() - began)
+
+    assert waited[0] <= 2
+    assert 30 <= waited[-1] <= 60.25
+    assert sum(waited[:4]) > 7
+
+
+def test_an_eviction_that_was_never_sent_delays_no_other(cluster: ClusterCache) -> None:
+    cluster.evictions.assume(PLAN.evictions)
+    for name in ("low-0", "low-1"):
+        cluster.evictions.failed(a_ref(name), "nobody waits any more")
+
+    assert cluster.evictions.objection(PLAN, cluster.token) == ""
+
+
+def test_another_pod_of_the_name_is_evicted_at_once(cluster: ClusterCache) -> None:
+    refuse(cluster, "low-0", "low-1")
+    again = [an_eviction("low-2")]
+
+    assert cluster.evictions.objection(Plan(again), cluster.token) == ""

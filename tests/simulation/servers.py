@@ -58,6 +58,8 @@ class Asked:
     begun_at: float = 0.0
     """When the server began to carry it out."""
     authorization: str = ""
+    lost: bool = False
+    """Whether a fault keeps the answer from whoever asked."""
     after: Callable[[], Awaitable[None]] | None = None
     """What a fault does between the effect of the request and its answer."""
 
@@ -84,7 +86,9 @@ class Judged:
         asked.key = f"{namespace}/{name}" if namespace else name
         if verb == "watch" and asked.connection is not None:
             asked.connection.peer.watched = resource
-        return self._judge(asked, namespace, name)
+        fault = self._judge(asked, namespace, name)
+        asked.lost = fault is not None and fault.action == "drop_after"
+        return fault
 
 
 Binding = Callable[[Asked, str, str], None]

@@ -273,6 +273,16 @@ def test_refusals_that_are_not_heeded_are_found(world: Fabricated, pause_s: floa
     assert world.found() == (set() if pause_s == 3.0 else {"refusals are heeded"})
 
 
+def test_refusals_that_are_lost_on_their_way_bind_nobody(world: Fabricated) -> None:
+    world.world.machines["scheduler-0"].process = world.one
+    for attempt in range(12):
+        world.at(10.0 + attempt * 0.4)
+        with world.asks(world.one, "create", "pods/binding", key="default/p") as asked:
+            asked.lost = True
+            world.world._answered(asked, 409)
+    assert world.found() == set()
+
+
 @pytest.mark.parametrize(("pause_s", "closed"), [(2.0, False), (2.0, True), (3.0, False)])
 def test_a_request_before_retry_after_is_found(world: Fabricated, pause_s: float, closed: bool) -> None:
     """An answer that may have been lost with its connection binds nobody."""

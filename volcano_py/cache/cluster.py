@@ -13,6 +13,7 @@ from volcano_py.cache.assumed_nominations import AssumedNominations
 from volcano_py.cache.bind_backoff import BindBackoff
 from volcano_py.cache.binds import Binds
 from volcano_py.cache.changes import Change, ChangeCallback
+from volcano_py.cache.eviction_backoff import EvictionBackoff
 from volcano_py.cache.evictions import Evictions
 from volcano_py.cache.fact_events import FactEventHandlers
 from volcano_py.cache.group_events import PodGroupEvents, PriorityClassEvents, QueueEvents
@@ -56,7 +57,8 @@ class ClusterCache:
         self._clock: Clock = clock or RealClock()
         self._state = ClusterState()
         self._state.store.volumes.ignored_provisioners = frozenset(ignored_provisioners)
-        self._bind_backoff = BindBackoff(self._state, rng or random.Random())
+        rng = rng or random.Random()
+        self._bind_backoff = BindBackoff(self._state, rng)
         self._unreadable = UnreadableObjects()
         priorities = PriorityTable()
         self.nodes = NodeEvents(self._state, self._unreadable)
@@ -81,7 +83,8 @@ class ClusterCache:
             queue_admission=queue_admission,
         )
         self.binds = Binds(self._state, assumed_binds, self.pods, self._clock, self._bind_backoff)
-        self.evictions = Evictions(self._state, assumed_evictions, self.pods, self._clock)
+        backoff = EvictionBackoff(self._state.store, rng)
+        self.evictions = Evictions(self._state, assumed_evictions, self.pods, self._clock, backoff)
         self.nominations = Nominations(assumed_nominations, self.pods, self._clock)
 
     # State

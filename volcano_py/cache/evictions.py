@@ -4,6 +4,7 @@ A cycle plans on a snapshot, and the cluster changes meanwhile. The whole plan i
 not hold any more:
 
 - every victim exists and is not terminating already,
+- no victim is backing off because the API server has refused to evict it,
 - the gangs of the victims have lost no other member, and their PodGroups ask for the same,
 - the PodGroup and the pods that get the room exist, ask for the same and still wait.
 
@@ -17,10 +18,15 @@ import structlog
 
 from volcano_py.cache.assumptions import Assumptions
 from volcano_py.cache.changes import Change
-from volcano_py.cache.state import SnapshotToken
+from volcano_py.cache.eviction_backoff import EvictionBackoff
+from volcano_py.cache.pod_events import PodEvents
+from volcano_py.cache.state import ClusterState, SnapshotToken
+from volcano_py.ledger.ledger import Ledger
+from volcano_py.ledger.states import AssumedState
 from volcano_py.model.decisions import Evict, Nominate
-from volcano_py.model.objects import JobKey
+from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
+from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()
 
@@ -40,6 +46,12 @@ class Evictions(Assumptions):
     """Assumes evictions and ends them."""
 
     what = "eviction"
+
+    def __init__(
+        self, state: ClusterState, ledger: Ledger, pods: PodEvents, clock: Clock, backoff: EvictionBackoff
+    ) -> None:
+        super().__init__(state, ledger, pods, clock)
+        self._backoff = backoff
 
     def objection(self, plan: Plan, decided_at: SnapshotToken) -> str:
         """Return why a plan does not hold any more, "" if it does."""
@@ -79,6 +91,18 @@ class Evictions(Assumptions):
             generation = 0 if evict.job is None else self._state.generation(evict.job)
             self.ledger.assume(evict, generation, now)
 
+    def acknowledged(self, task: TaskRef) -> None:
+        """Note that the API server has taken the deletion."""
+        self._backoff.end(task.uid)
+        super().acknowledged(task)
+
+    def failed(self, task: TaskRef, why: str) -> None:
+        """Let the pod stay; if it was the API server that refused, no plan takes it for a while."""
+        entry = self.ledger.get(task.uid)
+        if entry is not None and entry.state is AssumedState.SENT:
+            self._backoff.refused(task.uid, self._clock.monotonic())
+        super().failed(task, why)
+
     def plan_refused(self) -> None:
         """Report that a plan was refused: its beneficiaries need another cycle."""
         self._state.note(Change.EVICTION_FAILED)
@@ -110,6 +134,8 @@ class Evictions(Assumptions):
             return f"pod {task} is on node {place.node}, not on {evict.node}"
         if place.record.key != job:
             return f"pod {task} has left PodGroup {job}" if job is not None else f"pod {task} has joined a PodGroup"
+        if left_s := self._backoff.left_s(task.uid, self._clock.monotonic()):
+            return f"the API server has refused to evict pod {task}: it is tried again in {left_s:.0f} s"
         return ""
 
     def _weakened(self, job: JobKey, decided_at: SnapshotToken) -> str:

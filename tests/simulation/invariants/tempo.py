@@ -55,6 +55,8 @@ class RefusalsAreHeeded(Invariant):
         at = self.world.loop.time()
         if asked.resource != "pods/status":  # several parts of a program write it, each with its own pauses
             self._look_at_time(asked, key)
+        if asked.lost:
+            return  # a connection that breaks says nothing; several parts of a program may find out one by one
         if status < 400:
             self._refused.pop(key, None)
             self._early.pop(key, None)
