@@ -256,8 +256,9 @@ def test_a_lease_that_is_lost_without_reason_is_found(world: Fabricated) -> None
     assert world.found() == {"the lease is kept"}
 
 
-@pytest.mark.parametrize("asked_about", [True, False])
-def test_a_bind_that_nobody_asks_about_is_found(world: Fabricated, asked_about: bool) -> None:
+@pytest.mark.parametrize(("asked_about", "paused"), [(True, False), (False, False), (False, True)])
+def test_a_bind_that_nobody_asks_about_is_found(world: Fabricated, asked_about: bool, paused: bool) -> None:
+    """A process that was paused has just begun to ask."""
     entry = SimpleNamespace(task=TaskRef("default", "p", "uid"), assumed_at=0.0)
     machine = world.world.machines["scheduler-0"]
     machine._task, machine.process = SimpleNamespace(), world.one  # type: ignore[assignment]
@@ -267,13 +268,13 @@ def test_a_bind_that_nobody_asks_about_is_found(world: Fabricated, asked_about: 
     )
     machine.running.leading = SimpleNamespace(is_set=lambda: True)
     invariant = next(each for each in world.world.invariants if each.name == "what is overdue is asked about")
-    for number in range(10):
-        world.at(80.0 + number)
+    for number in range(20):
+        world.at(80.0 + number + (30.0 if paused and number >= 10 else 0.0))
         name = "p" if asked_about else f"other-{number}"
         with world.asks(world.one, "get", objects.PODS, key=name) as asked:
             invariant.answered(asked, 200)
-    invariant.now()
-    assert world.found() == (set() if asked_about else {invariant.name})
+        invariant.now()
+    assert world.found() == (set() if asked_about or paused else {invariant.name})
 
 
 def test_every_invariant_has_a_test_in_which_it_fails() -> None:

@@ -15,6 +15,9 @@ _OVERDUE_S: Final = 45.0
 """After which a bind that the watch has not confirmed must have been asked about."""
 _ASKED_WITHIN_S: Final = 35.0
 _OTHERS_ASKED: Final = 1
+_AWAKE_S: Final = 15.0
+"""For how long a process must have run without a pause: it asks about one pod after another, and answers may be late."""
+_LOOKS_S: Final = 1.5
 
 
 class OverdueIsAskedAbout(Invariant):
@@ -26,6 +29,7 @@ class OverdueIsAskedAbout(Invariant):
         super().__init__(world)
         self._asked: dict[str, dict[str, float]] = {}  # machine and start -> pod -> when it was read last
         self._times: dict[str, list[float]] = {}
+        self._runs: dict[str, tuple[float, float]] = {}  # when a process was seen running, first and last without pause
 
     def answered(self, asked: "Asked", status: int) -> None:
         """Note whose pods were read."""
@@ -44,6 +48,10 @@ class OverdueIsAskedAbout(Invariant):
         for machine, cache in _caches(self.world):
             who = f"{machine.name} {machine.starts}"
             times = self._times.get(who, [])
+            first, last_look = self._runs.get(who, (at, at))
+            self._runs[who] = (first if at - last_look < _LOOKS_S else at), at
+            if at - self._runs[who][0] < _AWAKE_S:
+                continue
             if sum(time > at - _ASKED_WITHIN_S for time in times) < _OTHERS_ASKED:
                 continue
             binder = machine.running.binder
