@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _OVERDUE_S: Final = 45.0
 """After which a bind that the watch has not confirmed must have been asked about."""
 _ASKED_WITHIN_S: Final = 35.0
-_OTHERS_ASKED: Final = 1
+_OTHERS_ASKED: Final = 2
 _AWAKE_S: Final = 15.0
 """For how long a process must have run without a pause: it asks about one pod after another, and answers may be late."""
 _LOOKS_S: Final = 1.5
