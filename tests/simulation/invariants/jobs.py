@@ -35,6 +35,8 @@ _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
 _ACTIVE: Final = frozenset({"Pending", "Running"})
 _KNOWN_AFTER_S: Final = 60.0
 """After this time, a loss is surely written into the status of the job."""
+_STALE_S: Final = 60.0
+"""For so long after a server has shown lists of an older state, such a list may still be in force."""
 _AT_REST: Final = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
 
 
@@ -76,8 +78,8 @@ class JobsKeepTheirTable(Invariant):
 
     At rest, a job that is not finished has a later version than each pod that it lost to others, if it is to restart
     for that. Excused are pods that the status did not count, if they were lost while no controller manager led, or less
-    than a minute before the one that led ended: the next one cannot know of them, as in Volcano. Rests on what the API
-    server has accepted, and on who asked for it.
+    than a minute before the one that led ended: the next one cannot know of them, as in Volcano. A list of an older
+    state may leave out a pod that is there. Rests on what the API server has accepted, and on who asked for it.
     """
 
     name = "jobs keep their table"
@@ -86,6 +88,7 @@ class JobsKeepTheirTable(Invariant):
         super().__init__(world)
         self._jobs: dict[str, _Job] = {}
         self._pods: dict[str, _Pod] = {}
+        self._stale_until = 0.0
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Follow jobs and their pods."""
@@ -113,7 +116,8 @@ class JobsKeepTheirTable(Invariant):
             if before.phase in _ACTIVE | {""} and job.retries != before.retries + 1:
                 self.violated(f"job {event.stored.key} restarts, and its retryCount stays {job.retries}")
             reason = status["state"].get("reason", "")
-            if reason == _EVICTED and max(job.lost.values(), default=-1) < before.version:
+            known = self.world.loop.time() >= self._stale_until
+            if reason == _EVICTED and max(job.lost.values(), default=-1) < before.version and known:
                 self.violated(f"job {event.stored.key} restarts because of a pod that nobody has taken from it")
 
     def _pod_changed(self, event: Event, asked: "Asked | None") -> None:
@@ -142,7 +146,9 @@ class JobsKeepTheirTable(Invariant):
         return next(((machine.name, machine.starts) for machine in machines if insight.works(machine)), None)
 
     def now(self) -> None:
-        """Note which losses the next controller manager cannot know of."""
+        """Note which losses the next controller manager cannot know of, and whether lists may show older state."""
+        if any(lagging.stale_lists for lagging in self.world.servers.lagging.values()):
+            self._stale_until = self.world.loop.time() + _STALE_S
         for pod in self._pods.values():
             if pod.seen_by is not None and self.world.loop.time() - pod.lost_at < _KNOWN_AFTER_S:
                 machine = self.world.machines[pod.seen_by[0]]
