@@ -11,6 +11,7 @@ from tests.simulation import objects
 from tests.simulation.draws import generator
 from tests.simulation.fabricated import Fabricated
 from tests.simulation.invariants import INVARIANTS
+from tests.simulation.invariants.rest import Rest
 from tests.simulation.sabotages import SABOTAGES
 from volcano_py.apiserver.origin import ORIGIN
 from volcano_py.kube.retry_queue import RetryQueue
@@ -296,3 +297,15 @@ def test_every_invariant_has_a_test_in_which_it_fails() -> None:
     tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_invariants_*.py"))
     sabotages = {name for sabotage in SABOTAGES.values() for name in sabotage.found_by}
     assert not [name for name in INVARIANTS if f'"{name}"' not in tests and name not in sabotages]
+
+
+@pytest.mark.parametrize(("bound_at", "until"), [(10.0, 220.0), (190.0, 265.0), (230.0, 295.0)])
+def test_after_a_late_bind_others_may_still_be_told_that_they_wait(
+    world: Fabricated, bound_at: float, until: float
+) -> None:
+    rest = next(each for each in world.world.invariants if isinstance(each, Rest))
+    world.at(bound_at)
+    with world.asks(world.one, "create", "pods/binding", key="default/p") as asked:
+        rest.answered(asked, 201)
+
+    assert rest.limit(220.0) == until

@@ -334,7 +334,7 @@ class World:
             or self.loop.time() - self.last_fault_at < SETTLES_S
         ):
             await self._until(self.loop.time() + 1.0)
-            if rest.last_write_at > self.last_fault_at + RECOVERY_S:  # type: ignore[attr-defined]
+            if rest.last_write_at > rest.limit(self.last_fault_at + RECOVERY_S):  # type: ignore[attr-defined]
                 self.violate("rest", f"{RECOVERY_S:.0f} s after the last fault something is still written: {rest.last}")  # type: ignore[attr-defined]
                 raise Violated
         self._judge_rest()

@@ -16,7 +16,7 @@ _OVERDUE_S: Final = 45.0
 _ASKED_WITHIN_S: Final = 35.0
 _OTHERS_ASKED: Final = 2
 _AWAKE_S: Final = 15.0
-"""For how long a process must have run without a pause: it asks about one pod after another, and answers may be late."""
+"""For how long a process must have run without a pause: it asks about one pod after another, and each may take long."""
 _LOOKS_S: Final = 1.5
 
 

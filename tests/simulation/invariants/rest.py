@@ -1,6 +1,6 @@
 """What must hold once nothing happens any more."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tests.simulation import insight, objects, programs
 from tests.simulation.invariants.invariant import Invariant
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
+_TOLD_WITHIN_S: Final = 75.0
+
+
 class Rest(Invariant):
     """Without faults and without work, the system comes to rest: it writes nothing but leases."""
 
@@ -20,6 +23,7 @@ class Rest(Invariant):
     def __init__(self, world: "World") -> None:
         super().__init__(world)
         self.last_write_at = 0.0
+        self.last_bind_at = 0.0
         self.last = ""
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
@@ -35,6 +39,15 @@ class Rest(Invariant):
         if asked.method != "GET" and not asked.resource.startswith("leases"):
             self.last_write_at = self.world.loop.time()
             self.last = f"{asked.client.name} {asked.verb} {asked.resource}: {status}"
+            if asked.resource == "pods/binding" and status < 300:
+                self.last_bind_at = self.last_write_at
+
+    def limit(self, recovered_at: float) -> float:
+        """Return until when something may be written, if all must be decided at ``recovered_at``.
+
+        A bind changes what others wait for. Pods are told so within a minute, and PodGroups ten seconds later.
+        """
+        return max(recovered_at, min(self.last_bind_at, recovered_at) + _TOLD_WITHIN_S)
 
 
 class NothingLeftToDecide(Invariant):
