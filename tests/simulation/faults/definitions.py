@@ -53,7 +53,7 @@ def _unreadable(world: "World", strike: Strike) -> Callable[[], None]:
     )
     if kind is None:  # its definition is removed now
         return lambda: None
-    found = world.servers.objects(resource)
+    found = [one for one in world.servers.objects(resource) if not _is_spoilt(one)]  # by a strike that lasts still
     existing = draws.one_of(found) if found and draws.happens(0.6) else None
     name = f"unreadable-{strike.number}" if existing is None else existing["metadata"]["name"]
     made = registry.inject(_spoilt(_fresh(strike.target, name) if existing is None else existing))
@@ -82,9 +82,16 @@ def _fresh(kind: str, name: str) -> Obj:
     return objects.group(name, 1, "default", "1")
 
 
+def _wrong(obj: Obj) -> Obj:
+    return {"tolerations": "all"} if obj["kind"] == "Pod" else {"minMember": "many"}
+
+
 def _spoilt(obj: Obj) -> Obj:
-    wrong = {"tolerations": "all"} if obj["kind"] == "Pod" else {"minMember": "many"}
-    return {**obj, "spec": {**obj["spec"], **wrong}}
+    return {**obj, "spec": {**obj["spec"], **_wrong(obj)}}
+
+
+def _is_spoilt(obj: Obj) -> bool:
+    return _wrong(obj).items() <= obj["spec"].items()
 
 
 KINDS: Final = (
