@@ -74,6 +74,11 @@ class Evictions(Assumptions):
                 return f"beneficiary of the plan: pod {nomination.task} no longer waits"
         return ""
 
+    def backs_off(self, plan: Plan) -> bool:
+        """Say whether the plan must wait because the API server has refused to evict one of its victims."""
+        now = self._clock.monotonic()
+        return any(self._backoff.left_s(evict.task.uid, now) > 0 for evict in plan.evictions)
+
     def objection_to_sending(self, evict: Evict) -> str:
         """Return why an eviction must not be sent now, "" if it may: it may have waited for long."""
         place = self._store.task(evict.task.uid)

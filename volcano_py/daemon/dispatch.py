@@ -46,7 +46,7 @@ class Dispatcher:
         """Carry out a batch; return False if some of it was decided on an outdated state: another cycle is needed.
 
         A batch with evictions is one plan. Its victims, its nominations and its binds are carried out together or not
-        at all.
+        at all. If a plan waits because its evictions were refused before, a cycle at once would make the same plan.
         """
         binds = tuple(decision for decision in batch if isinstance(decision, Bind))
         plans = _plans(batch)
@@ -64,7 +64,11 @@ class Dispatcher:
         if not plans:
             self._nominate(decision for decision in batch if isinstance(decision, Nominate))
         self._write(batch)
-        return too_many or (bound and not any(objections))  # if too many: evictions that end cause the next cycle
+        outdated = any(
+            objection and not self._cache.evictions.backs_off(plan)
+            for plan, objection in zip(plans, objections, strict=True)
+        )
+        return too_many or (bound and not outdated)  # if too many: evictions that end cause the next cycle
 
     def _write(self, batch: tuple[Decision, ...]) -> None:
         for decision in batch:
