@@ -43,7 +43,7 @@ class Load:
     """The share of gangs that can never run. They add up; without them as many pods wait at the end as at the start."""
 
     def __post_init__(self) -> None:
-        """Refuse a share that is none: the load would be out of balance."""
+        """Refuse a number that is no share: the load would be out of balance."""
         if not 0 <= self.never < 1:
             raise SystemExit(f"--never {self.never:g} is not a share of gangs: give at least 0 and less than 1")
 

@@ -405,7 +405,7 @@ def test_a_pod_whose_eviction_was_refused_is_tried_again_less_and_less_often(mak
     for _ in range(8):
         refuse(cluster, "low-0", "low-1")
         began = clock.monotonic()
-        assert "has refused to evict pod" in cluster.evictions.objection(PLAN, cluster.token)
+        assert "too early to try again" in cluster.evictions.objection(PLAN, cluster.token)
         while cluster.evictions.objection(PLAN, cluster.token):
             clock.advance(0.25)
         waited.append(clock.monotonic() - began)

@@ -18,6 +18,7 @@ from tests.simulation.draws import Draws, generator
 from tests.simulation.history import History, Line
 from tests.simulation.insight import Shown
 from tests.simulation.invariants import INVARIANTS, Invariant
+from tests.simulation.invariants.rest import Rest
 from tests.simulation.logs import remembered
 from tests.simulation.loop import OUTSIDE, PROCESS, Endless, HarnessError, Process, SimulationLoop
 from tests.simulation.machines import Machine
@@ -328,14 +329,14 @@ class World:
 
     async def _come_to_rest(self) -> None:
         """Wait until nothing is written any more, then ask all invariants."""
-        rest = next(each for each in self.invariants if each.name == "rest")
+        rest = next(each for each in self.invariants if isinstance(each, Rest))
         while (
-            self.loop.time() - rest.last_write_at < self.plan.size.rest_s  # type: ignore[attr-defined]
+            self.loop.time() - rest.last_write_at < self.plan.size.rest_s
             or self.loop.time() - self.last_fault_at < SETTLES_S
         ):
             await self._until(self.loop.time() + 1.0)
-            if rest.last_write_at > rest.limit(self.last_fault_at + RECOVERY_S):  # type: ignore[attr-defined]
-                self.violate("rest", f"{RECOVERY_S:.0f} s after the last fault something is still written: {rest.last}")  # type: ignore[attr-defined]
+            if rest.last_write_at > rest.limit(self.last_fault_at + RECOVERY_S):
+                self.violate("rest", f"{RECOVERY_S:.0f} s after the last fault something is still written: {rest.last}")
                 raise Violated
         self._judge_rest()
         if self.found_at_rest and self.loop.time() < self.last_fault_at + RECOVERY_S:

@@ -1,17 +1,14 @@
 """Eviction back-off: a pod whose eviction was refused is not evicted for a while, longer with every refusal.
 
 Without it, every cycle would repeat a deletion that the API server always refuses, because of a webhook or a missing
-right.
+right. The delays are those of refused binds.
 """
 
 import random
-from typing import Final
 
+from volcano_py.cache.bind_backoff import CAP_S, FIRST_S
 from volcano_py.kube.backoff import Backoff
 from volcano_py.snapshot.store import ClusterStore
-
-FIRST_S: Final = 1.0
-CAP_S: Final = 60.0
 
 
 class EvictionBackoff:
@@ -32,7 +29,7 @@ class EvictionBackoff:
         """Note that the pod is evicted."""
         self._refused.pop(uid, None)
 
-    def left_s(self, uid: str, now: float) -> float:
-        """Return for how many seconds the pod stays, 0 if it may be evicted."""
+    def lasts(self, uid: str, now: float) -> bool:
+        """Say whether the pod is backing off."""
         refused = self._refused.get(uid)
-        return 0.0 if refused is None else max(0.0, refused[1] - now)
+        return refused is not None and now < refused[1]

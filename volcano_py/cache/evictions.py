@@ -77,7 +77,7 @@ class Evictions(Assumptions):
     def backs_off(self, plan: Plan) -> bool:
         """Say whether the plan must wait because the API server has refused to evict one of its victims."""
         now = self._clock.monotonic()
-        return any(self._backoff.left_s(evict.task.uid, now) > 0 for evict in plan.evictions)
+        return any(self._backoff.lasts(evict.task.uid, now) for evict in plan.evictions)
 
     def objection_to_sending(self, evict: Evict) -> str:
         """Return why an eviction must not be sent now, "" if it may: it may have waited for long."""
@@ -139,8 +139,8 @@ class Evictions(Assumptions):
             return f"pod {task} is on node {place.node}, not on {evict.node}"
         if place.record.key != job:
             return f"pod {task} has left PodGroup {job}" if job is not None else f"pod {task} has joined a PodGroup"
-        if left_s := self._backoff.left_s(task.uid, self._clock.monotonic()):
-            return f"the API server has refused to evict pod {task}: it is tried again in {left_s:.0f} s"
+        if self._backoff.lasts(task.uid, self._clock.monotonic()):  # without the time: equal texts are logged once
+            return f"the last eviction of pod {task} failed, and it is too early to try again"
         return ""
 
     def _weakened(self, job: JobKey, decided_at: SnapshotToken) -> str:

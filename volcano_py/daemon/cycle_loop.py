@@ -215,11 +215,13 @@ class CycleLoop:
         else:
             self._failures.reset()
             lasted_s = self._clock.monotonic() - started
-            self._gathers_until = started + lasted_s + min(lasted_s * _GATHERED, self._period_s)
             for _ in self._reporter.reporting(report, Timing(why, taken - started, lasted_s)):
                 await asyncio.sleep(0)
-            # To report takes long while the event loop has much to do. Then, too, changes are gathered for a while.
-            self._gathers_until = max(self._gathers_until, self._clock.monotonic() + self._debounce_s * _GATHERED)
+            self._gathers_until = max(
+                started + lasted_s + min(lasted_s * _GATHERED, self._period_s),
+                # To report takes long while the event loop has much to do. Then, too, changes are gathered for a while.
+                self._clock.monotonic() + self._debounce_s * _GATHERED,
+            )
             if self._lost:
                 self._lost = False
                 self._cache.write_lost()

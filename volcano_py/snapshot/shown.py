@@ -4,7 +4,7 @@ Equal texts have equal numbers, in every process. Nothing is ordered by them.
 """
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -136,7 +136,7 @@ def _without_message(numbers: tuple[str, int, int, int], type_: str, status: boo
 
 
 def _text(
-    numbers: tuple[str, int, int, int], conditions: Collection[GroupCondition], wording: Wording | None = None
+    numbers: tuple[str, int, int, int], conditions: Iterable[GroupCondition], wording: Wording | None = None
 ) -> str:
     """Return all that counts of a status as one text; texts, which may contain anything, come with their lengths."""
     texts = []
