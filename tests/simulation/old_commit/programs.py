@@ -6,6 +6,7 @@ That commit has no jobs and no webhooks, and names many of its parts differently
 import asyncio
 import copy
 from collections.abc import Callable
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,7 +15,6 @@ from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.memory import Memory
 
 from tests.simulation import objects
-from tests.simulation.clocks import EPOCH
 from tests.simulation.configurations import ConfSource
 from tests.simulation.draws import generator
 from tests.simulation.insight import Observer, observed
@@ -262,10 +262,10 @@ def seed_of(_: SchedulerDaemon) -> int:
 
 
 def fresh_cycle(
-    cache: ClusterCache, text: str, now_s: float, memory: Memory | None = None, seed: int = 0
+    cache: ClusterCache, text: str, now: datetime, memory: Memory | None = None, seed: int = 0
 ) -> list[Decision]:
     """Return what a full cycle over a cache decides."""
     found: list[Decision] = []
-    clock = CycleClock(EPOCH.timestamp() + now_s)
+    clock = CycleClock(now.timestamp())
     run_cycle(cache.snapshot(), policy_of(text), clock, seed, memory or Memory(), found.extend)
     return found
