@@ -251,3 +251,54 @@ def test_the_room_of_victims_is_not_given_to_another_job_of_equal_priority() -> 
 
     assert [len(together) for together in result.evictions] == [1, 1]
     assert set(result.placements) == {"first-0", "second-0"}
+
+
+@pytest.mark.parametrize("plugin", ["capacity", "proportion"])
+def test_a_queue_keeps_what_its_nominated_pod_will_hold(plugin: str) -> None:
+    """Otherwise the others fill the queue first, and the victims of the nominated pod have died for nothing."""
+    scenario = Scenario(
+        a_node("n1", cpu=4),
+        a_node("n2", cpu=1),
+        a_group("owner", phase="Inqueue", queue="q", created=5),
+        nominated("owner-0", "n2", cpu=1, group="owner"),
+        a_pod("leaves", scheduler="kube", cpu=1, node="n2", terminating=True),
+        a_job("early", cpu=1, queue="q"),
+        queues=[a_queue("q", capability={"cpu": 1})],
+        plugins=(*PLUGINS, plugin),
+    )
+
+    waiting = scenario.step()
+    scenario.delete("leaves")
+    result = scenario.run()
+
+    assert "early-0" not in waiting.placements
+    assert 'queue "q" may not hold more: 1 cpu asked, 1 held, 1 allowed' in waiting.conditions["early-0"]
+    assert result.placements == {"owner-0": "n2"}
+
+
+@pytest.mark.parametrize("plugin", ["capacity", "proportion"])
+def test_a_plan_frees_what_the_queue_may_hold_besides_its_nominated_pods(plugin: str) -> None:
+    """One victim would let the queue hold one more pod, but it is the nominated one that gets this."""
+    owner = nominated("owner-0", "n2", cpu=1, group="owner", priority=9)
+    owner = msgspec.structs.replace(owner, spec=msgspec.structs.replace(owner.spec, preemption_policy="Never"))
+    low = a_job("low", tasks=3, min_available=0, cpu=1, node="n1", phase="Running", queue="q")
+    scenario = Scenario(
+        a_node("n1", cpu=4),
+        a_node("n2", cpu=1),
+        a_priority_class("high", 9),
+        low,
+        a_group("owner", phase="Inqueue", queue="q", priority_class="high"),
+        owner,
+        a_pod("leaves", scheduler="kube", cpu=1, node="n2", terminating=True),
+        a_job("high", cpu=1, queue="q", priority_class="high", priority=9, phase="Inqueue"),
+        queues=[a_queue("q", capability={"cpu": 3})],
+        actions="preempt, allocate",
+        plugins=(*PLUGINS, "conformance", plugin),
+    )
+
+    planned = scenario.step()
+    scenario.delete("leaves")
+    result = scenario.run()
+
+    assert [len(together) for together in planned.evictions] == [2]
+    assert {"owner-0", "high-0"} <= set(result.placements)

@@ -11,8 +11,6 @@ tried, as far as the queue may hold them. They are placed once the gate is remov
 If the configuration has no ``enqueue`` action, every pending job is enqueued first, even one without tasks: some
 controllers create pods only for PodGroups in phase Inqueue.
 
-Recent victims of a job in their queue come last in the queue while that job still waits for its nominated room.
-
 Jobs that cannot get anything have no turn (`framework.placing.turns`).
 
 A job that gets nothing does not stop the jobs behind it, unless its queue serves strictly in order (dequeueStrategy
@@ -57,15 +55,8 @@ def allocate(ssn: Session) -> None:
     shapes = placeable(ssn.state, ssn.hooks, lambda shape: not shape.best_effort)
     at_gate = _at_gate(ssn, usable)
     turns = Turns(ssn.state, ssn.hooks, ssn.placement, ssn.task_loop, shapes, usable, ssn.topology.concerned)
-    with_tasks = turns.jobs()
-    # Nominated room does not reserve what the queue may hold, so victims must not come before their preemptor.
-    victims = (
-        ssn.pending_evictions.victims_of({row for row in ssn.nominated_room.jobs() if row >= 0 and with_tasks[row]})
-        if ssn.nominated_room
-        else frozenset()
-    )
     alike = ssn.admission is None  # otherwise what is open differs from job to job
-    _Allocation(ssn, shapes, at_gate, turns if alike else None).run(with_tasks, victims)
+    _Allocation(ssn, shapes, at_gate, turns if alike else None).run(turns.jobs())
 
 
 class _Allocation:
@@ -85,7 +76,7 @@ class _Allocation:
         self._had_turn = np.zeros(len(ssn.state.jobs), dtype=bool)
         self._reserving: _BehindReservations | None = None
 
-    def run(self, with_tasks: Bools, victims: frozenset[int]) -> None:
+    def run(self, with_tasks: Bools) -> None:
         """Give every job its turn that may get something, of these (n_jobs,) and of those at the gate."""
         ssn = self._ssn
         tried = with_tasks.copy()
@@ -99,7 +90,7 @@ class _Allocation:
         elif self._turns is not None and many:
             tried &= self._look_at_all(self._turns, tried)
         rows = np.flatnonzero(tried)
-        order = SchedulingOrder(ssn.state, ssn.hooks, rows, skip_overused=True, behind=victims, futile=self._reserving)
+        order = SchedulingOrder(ssn.state, ssn.hooks, rows, skip_overused=True, futile=self._reserving)
         for queue, row in order:
             self._turn(order, queue, row, with_tasks[row])
         if self._turns is not None:

@@ -61,11 +61,15 @@ class QueueTree:
 
     def rolled_up(self, own: Floats) -> Floats:
         """Return for each queue the sum of its own amounts and all below it, (n_resources, n_queues)."""
-        counts = [len(chain) for chain in self.chains]
-        source = np.repeat(np.arange(len(self.chains)), counts)
-        target = np.array([row for chain in self.chains for row in chain], dtype=np.intp)
+        source, target = self._steps_up
         sums = [np.bincount(target, weights=row[source], minlength=len(self.chains)) for row in own]
         return np.array(sums, dtype=float).reshape(len(own), len(self.chains))
+
+    @cached_property
+    def _steps_up(self) -> tuple[Rows, Rows]:
+        """Every pair of a queue and one queue of its chain, each (n_pairs,)."""
+        source = np.repeat(np.arange(len(self.chains)), [len(chain) for chain in self.chains])
+        return source, np.array([row for chain in self.chains for row in chain], dtype=np.intp)
 
     def branches(self, left: int, right: int) -> tuple[int, int]:
         """Return where the paths from the root to two queues diverge: the first differing row of each.

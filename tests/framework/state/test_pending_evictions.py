@@ -93,12 +93,3 @@ def test_a_victim_of_a_victim_cannot_preempt_the_first_preemptor_either() -> Non
         "victim": ["preemptor"],
         "third": ["preemptor", "victim"],
     }
-
-
-def test_victims_of_a_job_are_its_direct_victims_in_the_same_queue() -> None:
-    third = JobKey("ns", "third")
-    ssn = three_jobs(Cooldown(PREEMPTOR, VICTIM, 1.0), Cooldown(VICTIM, third, 1.0))
-
-    assert named(ssn, ssn.pending_evictions.victims_of({job_row(ssn, "preemptor")})) == ["victim"]
-    assert named(ssn, ssn.pending_evictions.victims_of({job_row(ssn, "third")})) == []
-    assert named(ssn, ssn.pending_evictions.victims_of(set())) == []

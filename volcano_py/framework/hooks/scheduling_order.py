@@ -4,7 +4,7 @@ If a plugin orders the namespaces of a queue, the next job is the first job of t
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -182,22 +182,19 @@ class SchedulingOrder:
         job_rows: Rows,
         *,
         skip_overused: bool,
-        behind: Iterable[int] = (),
         futile: Futile | None = None,
     ) -> None:
         """Sort the jobs. ``skip_overused`` leaves out overused queues; actions that give out resources set it.
 
-        Jobs ``behind`` (rows) come after all others of their queue. Jobs that are ``futile`` when it is their turn
-        are left out.
+        Jobs that are ``futile`` when it is their turn are left out.
         """
         self._state = state
         self._futile = futile
         self._hooks = hooks
         self._skip_overused = skip_overused
-        self._behind = np.array(sorted(behind), dtype=np.intp)
         queue_of_job = state.queue_of_job
         job_rows = job_rows[queue_of_job[job_rows] >= 0]
-        keys, queue_rows = self._keys(job_rows), queue_of_job[job_rows]
+        keys, queue_rows = hooks.orders.job_keys(job_rows), queue_of_job[job_rows]
         order = np.lexsort((*reversed(keys), queue_rows))
         rows, keys, queue_rows = job_rows[order], [key[order] for key in keys], queue_rows[order]
         infos = list(state.queues.values())
@@ -212,10 +209,6 @@ class SchedulingOrder:
                 else _Waiting(mine, of_mine)
             )
         self._live = QueueLine(hooks.orders, [state.queues[name] for name in self._jobs])
-
-    def _keys(self, job_rows: Rows) -> _Keys:
-        keys = self._hooks.orders.job_keys(job_rows)
-        return [np.isin(job_rows, self._behind), *keys] if len(self._behind) else keys
 
     def __iter__(self) -> Iterator[tuple[QueueInfo, int]]:
         while self._live:
@@ -240,7 +233,7 @@ class SchedulingOrder:
 
     def give_back(self, queue: QueueInfo, job_row: int) -> None:
         """Put a job back at its present place in the order, to be yielded again."""
-        key = tuple([key.item(0) for key in self._keys(np.array([job_row]))])
+        key = tuple([key.item(0) for key in self._hooks.orders.job_keys(np.array([job_row]))])
         self._jobs[queue.name].give_back((key, job_row))
 
     def following(self, queue: QueueInfo, most: int) -> Rows:

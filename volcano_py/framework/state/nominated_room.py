@@ -16,9 +16,9 @@ minimum nowhere else, because the job of lower priority would have to evict othe
 Nominated nodes are tried before all others (Volcano: allocate, nominatedNodeName), so that a plan is carried out as it
 was made.
 
-What a queue may hold is not reserved. So while room is reserved for a job, its victims come after the other jobs of
-their queue (`actions.allocate`). Otherwise, in an order of jobs that does not follow priorities, they would take back
-at once what they have lost.
+The request also counts in the queue of the task, as if the queue held it already (`queue_gates.ComingUsage`). Otherwise
+others could take what the queue may hold, and the victims would have died for nothing. It counts for the same tasks as
+the room on the node.
 
 A nomination of ours ends when its task is placed, on whichever node. If the task still waits for `PATIENCE_S` seconds
 after nothing is being released on the node any more, the nomination is withdrawn: something else prevents the
@@ -65,6 +65,8 @@ class NominatedRoom:
         self._state = state
         self._evictions = evictions
         self._reserved: dict[int, Floats] = {}  # task -> what is reserved on its node for it, shape (node_rows,)
+        self._by_queue = np.zeros((len(state.resources), len(state.queues)))  # sums of the requests of these tasks
+        self._promised: Floats | None = None  # a copy of it, None if it has changed since
         self.since: dict[str, Nomination] = {}
         """Our nominations by uid of the task, for the memory of the next cycle."""
         tasks = state.tasks
@@ -89,31 +91,25 @@ class NominatedRoom:
     def __bool__(self) -> bool:
         return bool(self._nominated)
 
-    def jobs(self) -> set[int]:
-        """Return the rows of the jobs for which room is reserved, -1 for pods of other schedulers."""
-        return {one.job for one in self._nominated if one.task in self._reserved}
-
     def promised(self, besides: Rows) -> Floats | None:
         """Return the requests of tasks whose room is reserved, by queue, (n_resources, n_queues); None for nothing.
 
         Room that is open to a job does not count, nor does the room of the tasks ``besides`` (n,), which the caller
-        counts elsewhere.
+        counts elsewhere. Equal answers are the same array as long as nothing changes.
         """
         if not self._reserved:
             return None
-        state = self._state
-        found = np.zeros((len(state.resources), len(state.queues)))
-        elsewhere = set(besides.tolist())
-        # A Python loop over the nominated tasks.
-        for one in self._nominated:
-            queue = state.queue_of_job[one.job] if one.job >= 0 else -1
-            if (
-                queue >= 0
-                and one.task in self._reserved
-                and one.task not in elsewhere
-                and state.tasks.status[one.task] == TaskStatus.PENDING
-            ):
-                found[:, queue] += state.task_of(int(state.tasks.shape[one.task])).request
+        if self._promised is None:
+            self._promised = self._by_queue.copy()
+        twice = self._reserved.keys() & set(besides.tolist())
+        if not twice:
+            return self._promised
+        state, found = self._state, self._promised.copy()
+        # A Python loop over tasks that are nominated and went through the gate of their queue.
+        for task in sorted(twice):
+            queue = int(state.queue_of_job[state.tasks.job[task]])
+            if queue >= 0:
+                found[:, queue] -= state.task_of(int(state.tasks.shape[task])).request
         return found
 
     def nodes_of(self, job: JobInfo) -> dict[int, list[int]]:
@@ -221,6 +217,10 @@ class NominatedRoom:
     def _add(self, one: _Nominated, delta: Floats, count: int) -> None:
         """Change a node outside the journal: a reservation belongs to no statement, so no rollback undoes it."""
         state, node, shape_id = self._state, one.node, int(self._state.tasks.shape[one.task])
+        queue = state.queue_of_job[one.job] if one.job >= 0 else -1
+        if queue >= 0:
+            self._by_queue[:, queue] += count * state.task_of(shape_id).request
+            self._promised = None
         state.nodes.block[:, node] += delta
         state.journal.touch(node)
         if state.topology_counts is not None:

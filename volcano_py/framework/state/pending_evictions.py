@@ -78,18 +78,6 @@ class PendingEvictions:
         rows = [row for row in self._state.jobs.present().tolist() if self._state.jobs.record(row).key in found]
         return np.array(rows, dtype=np.intp)
 
-    def victims_of(self, preemptors: set[int]) -> frozenset[int]:
-        """Return the rows of the recent victims of these jobs (rows) that are in the queue of their preemptor."""
-        if not self._cooldowns or not preemptors:
-            return frozenset()
-        jobs, queues = self._state.jobs, self._state.queue_of_job
-        victims = {(victim, queues[row]) for row in preemptors for victim in self._victims(jobs.record(row).key)}
-        present = jobs.present().tolist() if victims else []
-        return frozenset(row for row in present if (jobs.record(row).key, queues[row]) in victims)
-
-    def _victims(self, job: JobKey) -> list[JobKey]:
-        return [victim for preemptor, victim in self._cooldowns if preemptor == job]
-
     def add(self, job: JobInfo, victims: list[int]) -> None:
         """Note that these tasks (rows) are evicted for a job."""
         state = self._state

@@ -19,6 +19,8 @@ from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.shape import Admission
 from volcano_py.model.statuses import TaskStatus
 
+_NONE: Final[Rows] = np.zeros(0, dtype=np.intp)
+
 PATIENCE_S: Final = 60.0
 """How long a gate counts as removed once its removal is decided; after that it is decided again."""
 
@@ -79,7 +81,7 @@ class QueueGates:
 
 
 class ComingUsage:
-    """What queues will hold in addition (`state.Coming`): tasks that went through gates, and evictions under way."""
+    """What queues will hold in addition (`state.Coming`): tasks that went through gates, and nominated tasks."""
 
     __slots__ = ("_gates", "_room")
 
@@ -87,17 +89,10 @@ class ComingUsage:
         self._gates = gates
         self._room = room
 
-    def through_gates(self, task: TaskInfo) -> Floats | None:
-        """Return the requests of waiting tasks that went through the gate of their queue; see `Coming`."""
-        return None if self._gates is None else self._gates.against(task)
-
     def before(self, task: TaskInfo | None) -> Floats | None:
         """Return all that queues will hold before a task gets anything; see `Coming`."""
-        ahead = np.zeros(0, dtype=np.intp)
-        if self._gates is not None and task is not None:
-            ahead = self._gates.ahead_of(task)
-        parts = [self._room.promised(ahead)]
-        if self._gates is not None and task is not None:
-            parts.append(self._gates.against(task))
-        found = [part for part in parts if part is not None]
-        return np.asarray(sum(found)) if found else None
+        if self._gates is None or task is None:
+            return self._room.promised(_NONE)
+        through = self._gates.against(task)
+        promised = self._room.promised(_NONE if through is None else self._gates.ahead_of(task))
+        return through if promised is None else promised if through is None else promised + through

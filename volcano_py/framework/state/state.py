@@ -33,24 +33,16 @@ from volcano_py.snapshot.journal import Journal
 class Coming(Protocol):
     """What queues will hold in addition to what they hold now."""
 
-    def through_gates(self, task: TaskInfo) -> Floats | None:
-        """Return the requests of waiting tasks that went through the gate of their queue and come before a task.
-
-        Shape (n_resources, n_queues); None for nothing. Nothing comes before a ``task`` that itself went through.
-        """
-
     def before(self, task: TaskInfo | None) -> Floats | None:
         """Return all that queues will additionally hold before a task, or a job (None), gets anything.
 
-        Shape (n_resources, n_queues); None for nothing. It is the room promised by evictions under way, and
-        `through_gates`.
+        Shape (n_resources, n_queues); None for nothing. Counted are the requests of tasks for which room is reserved
+        on a node (`NominatedRoom`), and of waiting tasks that went through the gate of their queue. The latter do not
+        come before a task that itself went through.
         """
 
 
 class _Nothing:
-    def through_gates(self, task: TaskInfo) -> Floats | None:
-        return None
-
     def before(self, task: TaskInfo | None) -> Floats | None:
         return None
 

@@ -136,6 +136,7 @@ class Capacity(
             ssn.accounts.track(self._stamp)
         self._shares: list[float] = []
         self._partings: dict[tuple[int, int], tuple[int, int]] = {}  # pairs of queues -> where their paths diverge
+        self._coming = (np.zeros(0), np.zeros(0))  # what `Coming.before` returned last, and the sums of branches
         self._leaf: list[bool] = tree.leaf.tolist()
         self._aside = self._set_aside(ssn)
         self._shut: Bools = np.array([not record.open for record in records], dtype=bool)
@@ -215,9 +216,7 @@ class Capacity(
         """Return how many such tasks, at most ``wanted``, fit below the ceilings of the queue and its ancestors."""
         if queue.row in self._aside or not queue.record.open:
             return 0
-        held = self._held
-        if (others := self._ssn.coming.through_gates(task)) is not None:
-            held = held + self._tree.rolled_up(others)
+        held = self._held_and_coming(task)
         for row in self._tree.chains[queue.row]:
             if wanted:
                 wanted = room_for(held[:, row].tolist(), task.asked, self._ceiling[row], wanted)
@@ -225,10 +224,7 @@ class Capacity(
 
     def full_queues(self, task: TaskInfo) -> Bools:
         """Return the queues that take no jobs, or have no room for one task below some ceiling, shape (n_queues,)."""
-        held = self._held
-        if (others := self._ssn.coming.through_gates(task)) is not None:
-            held = held + self._tree.rolled_up(others)
-        full = without_room(held, task.asked, self._due.ceiling)
+        full = without_room(self._held_and_coming(task), task.asked, self._due.ceiling)
         if self.hierarchy and full.any():  # a Python loop over queues
             full = np.array([full[list(chain)].any() for chain in self._tree.chains], dtype=bool)
         return full | self._shut
@@ -239,10 +235,8 @@ class Capacity(
             return self._aside[queue.row]
         if not queue.record.open:
             return not_open(self.name, queue.record)
-        held = self._held.copy()
+        held = self._held_and_coming(task).copy()
         held[:, list(self._tree.chains[queue.row])] -= given[:, None]
-        if (others := self._ssn.coming.through_gates(task)) is not None:
-            held += self._tree.rolled_up(others)
         passed = {
             row: reservations.over_asked(held[:, row] + asked, self._due.ceiling[:, row], asked)
             for row in self._tree.chains[queue.row]
@@ -410,7 +404,7 @@ class Capacity(
         if preemptor.queue.row in self._aside:
             return np.ones(len(candidates), dtype=bool)
         given, gains = given_and_gains(preemptor, len(self._ssn.resources))
-        held = self._held_and_coming(preemptor.task)
+        held = self._held_and_coming(preemptor.task).copy()
         held[:, list(self._tree.chains[preemptor.queue.row])] -= given[:, None]
         row = preemptor.queue.row
         taking = PreemptingQueue(row, held, gains, self._entitled(held, row, gains))
@@ -421,9 +415,13 @@ class Capacity(
         return ~(goes & self._has_place(candidates))
 
     def _held_and_coming(self, task: TaskInfo | None) -> Floats:
-        """Return what queues and all below them hold, plus what precedes a task, (n_resources, n_queues)."""
+        """Return what queues and all below them hold, plus what precedes a task, (n_resources, n_queues), to read."""
         coming = self._ssn.coming.before(task)
-        return self._held.copy() if coming is None else self._held + self._tree.rolled_up(coming)
+        if coming is None:
+            return self._held
+        if coming is not self._coming[0]:
+            self._coming = coming, self._tree.rolled_up(coming)
+        return self._held + self._coming[1]
 
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:
         """Compare two queues by `victim_queue_keys`."""

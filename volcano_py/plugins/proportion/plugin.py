@@ -138,26 +138,19 @@ class Proportion(
         """Return how many tasks like this one, at most ``wanted``, fit into what the queue deserves."""
         if not queue.record.open:
             return 0
-        taken = self._queues.taken[:, queue.row]
-        if (others := self._ssn.coming.through_gates(task)) is not None:
-            taken = taken + others[:, queue.row]
+        taken = self._held_and_coming(queue.row, task)
         return room_for(taken.tolist(), task.asked, self._limits[queue.row], wanted)
 
     def full_queues(self, task: TaskInfo) -> Bools:
         """Return the queues that are not open or have no room for one task below what they deserve, (n_queues,)."""
-        taken = self._queues.taken
-        if (others := self._ssn.coming.through_gates(task)) is not None:
-            taken = taken + others
-        return without_room(taken, task.asked, self._deserved) | self._shut
+        return without_room(self._all_held_and_coming(task), task.asked, self._deserved) | self._shut
 
     def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
         """Return which resources exceed what the queue deserves, and what sets that limit."""
         if not queue.record.open:
             return not_open(self.name, queue.record)
         row, due = queue.row, self._deserved[:, queue.row]
-        taken = self._queues.taken[:, row] - given
-        if (others := self._ssn.coming.through_gates(task)) is not None:
-            taken = taken + others[:, row]
+        taken = self._held_and_coming(row, task) - given
         own = capability(queue.record, self._ssn.resources)
         over = reservations.over_asked(taken + asked, due, asked)
         limits = {
@@ -196,10 +189,7 @@ class Proportion(
 
     def sated_queues(self, task: TaskInfo) -> Bools:
         """Return the queues that are not open or do not deserve one more such task, (n_queues,)."""
-        held = self._queues.taken
-        if (coming := self._ssn.coming.before(task)) is not None:
-            held = held + coming
-        return without_room(held, task.asked, self._deserved) | self._shut
+        return self.full_queues(task)
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Allow evicting candidates of a queue while it holds more than it deserves."""
@@ -239,8 +229,13 @@ class Proportion(
 
         return ~who_may_go(candidates, self._ssn.tasks.shape[candidates.rows], queues, agrees)
 
+    def _all_held_and_coming(self, task: TaskInfo) -> Floats:
+        """Return what queues hold, plus what other tasks get before this one, (n_resources, n_queues)."""
+        coming = self._ssn.coming.before(task)
+        return self._queues.taken if coming is None else self._queues.taken + coming
+
     def _held_and_coming(self, row: int, task: TaskInfo | None) -> Floats:
-        """Return what a queue holds, plus what other tasks get before this one, shape (n_resources,)."""
+        """Return what one queue holds, plus what other tasks get before this one, shape (n_resources,)."""
         coming = self._ssn.coming.before(task)
         held: Floats = self._queues.taken[:, row]
         return held if coming is None else held + coming[:, row]
