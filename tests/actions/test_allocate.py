@@ -268,3 +268,28 @@ def test_a_job_is_told_of_room_that_the_last_turn_has_left_to_others() -> None:
 
     assert found.binds == [("last-0", "n2")]
     assert "room that was reserved for another PodGroup has just become free" in found.messages["v0-0"]
+
+
+@pytest.mark.parametrize("n_waiting", [5, 70])
+def test_a_second_allocate_tries_again_what_the_first_refused(n_waiting: int) -> None:
+    """Many jobs are looked at together, a few have their turns; both get what an eviction in between has freed."""
+    high, other = a_shape(cpu=1, node_selector={"zone": "a"}), a_shape(cpu=1, node_selector={"zone": "b"})
+    low = a_shape(cpu=2, node_selector={"zone": "a"})
+    names = [f"w{number:02}" for number in range(n_waiting)]
+    world = World(
+        (a_node("n0", cpu=2, labels={"zone": "a"}), a_node("n1", cpu=1, labels={"zone": "b"})),
+        queues=(a_queue("default"), a_queue("q", capability={"cpu": 2})),
+        jobs=(
+            a_job("low", queue="q", min_available=0, phase="Running", preemptable=True),
+            a_job("high", queue="q", min_available=1, phase="Inqueue", priority=9),
+            *(a_job(name, queue="q", min_available=1, phase="Inqueue") for name in names),
+        ),
+        tasks=(
+            a_task("low-0", low, job="low", status=RUNNING, node="n0"),
+            a_task("high-0", high, job="high", priority=9),
+            *(a_task(f"{name}-0", other, job=name) for name in names),
+        ),
+    )
+    conf = DEFAULT.replace('"enqueue, allocate"', '"allocate, preempt, allocate"') + "  - name: proportion\n"
+
+    assert cycle(world, conf).binds == [("w00-0", "n1")]

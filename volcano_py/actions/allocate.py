@@ -53,6 +53,7 @@ def allocate(ssn: Session) -> None:
         _enqueue_all(ssn)
     usable = _usable(ssn)
     shapes = placeable(ssn.state, ssn.hooks, lambda shape: not shape.best_effort)
+    _forget_refusals(ssn, shapes)
     at_gate = _at_gate(ssn, usable)
     turns = Turns(ssn.state, ssn.hooks, ssn.placement, ssn.task_loop, shapes, usable, ssn.topology.concerned)
     alike = ssn.admission is None  # otherwise what is open differs from job to job
@@ -225,6 +226,14 @@ def _enqueue_all(ssn: Session) -> None:
     for row in rows[ssn.state.jobs.phase[rows] == PodGroupPhase.PENDING].tolist():
         if row not in ssn.state.outcome.blocked:
             ssn.enqueue(row)
+
+
+def _forget_refusals(ssn: Session, shapes: Bools) -> None:
+    """Forget what an earlier allocate of this cycle refused to tasks of these shapes: evictions may have made room."""
+    rejections = ssn.state.outcome.rejections
+    # A Python loop over the jobs that got less than they want from an earlier action; nearly always there is none.
+    for row, found in rejections.items():
+        rejections[row] = {shape_id: why for shape_id, why in found.items() if not shapes[shape_id]}
 
 
 def _usable(ssn: Session) -> Rows:
