@@ -293,3 +293,22 @@ def test_a_second_allocate_tries_again_what_the_first_refused(n_waiting: int) ->
     conf = DEFAULT.replace('"enqueue, allocate"', '"allocate, preempt, allocate"') + "  - name: proportion\n"
 
     assert cycle(world, conf).binds == [("w00-0", "n1")]
+
+
+@pytest.mark.parametrize("n_jobs", [5, 70])
+def test_without_gang_every_task_says_why_its_own_shape_finds_no_node(n_jobs: int) -> None:
+    """A job without a minimum has another turn for its other tasks, however many of them found no node."""
+    names = [f"j{number:02}" for number in range(n_jobs)]
+    large = {"cpu": a_shape(cpu=3), "memory": a_shape(memory=1 << 40)}
+    world = World(
+        (a_node("n1", cpu=2),),
+        jobs=tuple(a_job(name, min_available=2) for name in names),
+        tasks=tuple(a_task(f"{name}-{of}", shape, job=name) for name in names for of, shape in large.items()),
+    )
+    found = cycle(world, WITHOUT_GANG, verify_every=1)
+
+    assert {message for name, message in found.messages.items() if name.endswith("-memory")} == {
+        "0/1 nodes are unavailable: 1 Insufficient memory."
+    }
+    assert found.report.jobs_verified == n_jobs
+    assert found.report.differences == []

@@ -81,10 +81,12 @@ def cycle(
     seed: int = 0,
     memory: Memory | None = None,
     now: float = 0.0,
+    verify_every: int = 0,
 ) -> Outcome:
     """Run one cycle."""
     store = cluster.store() if isinstance(cluster, World) else cluster
     batches: list[tuple[Decision, ...]] = []
     chosen = a_policy(policy) if isinstance(policy, str) else policy
-    memory, report = run_cycle(store.snapshot(), chosen, CycleClock(now), seed, memory or Memory(), batches.append)
-    return Outcome(batches, report, memory)
+    snapshot, clock, before = store.snapshot(), CycleClock(now), memory or Memory()
+    after, report = run_cycle(snapshot, chosen, clock, seed, before, batches.append, verify_every=verify_every)
+    return Outcome(batches, report, after)

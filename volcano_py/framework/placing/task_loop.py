@@ -94,14 +94,16 @@ class TaskLoop:
         return tasks[start:], missing == 0
 
     def try_out(self, job: JobInfo, tasks: Rows, placer: Placer) -> tuple[Partial, bool]:
-        """Place tasks of a job as in a turn, and undo it; return what came of it, and whether the job was ready."""
+        """Place tasks of a job as in its turns, and undo it; return what came of it, and whether the job was ready."""
         state, rejections = self._state, self._state.outcome.rejections
         looks_ahead, recorded = state.looks_ahead, rejections.pop(job.row, None)
         statement = self._hooks.statement()
         before = statement.checkpoint()
         try:
             queue, goal = state.queues[job.record.queue], JobGoal(self._hooks, job)
-            _, ready = self.run(statement, queue, job, tasks, goal, placer)
+            left, ready = self.run(statement, queue, job, tasks, goal, placer)
+            while ready and len(left):  # a job that has its minimum gets another turn for the rest
+                left, ready = self.run(statement, queue, job, left, goal, placer)
             places = np.flatnonzero(state.tasks.status[tasks] != TaskStatus.PENDING)
             statuses, nodes = state.tasks.status[tasks[places]], state.tasks.node[tasks[places]]
             partial = Partial(places, statuses.astype(np.int32), nodes.astype(np.intp), rejections.pop(job.row))

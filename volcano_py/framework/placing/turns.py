@@ -274,7 +274,7 @@ class Turns:
             elif self._nowhere[shape_id]:
                 found[shape_id] = self._rejections[shape_id]
                 failed_roles.add(state.tasks.record(int(tasks[first])).role)
-                if not job.worth_continuing(frozenset(failed_roles)):
+                if len(lacking) and not job.worth_continuing(frozenset(failed_roles)):
                     break
         return found
 
