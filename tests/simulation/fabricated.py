@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any
 
 from tests.simulation import objects, programs
@@ -11,7 +12,7 @@ from tests.simulation.insight import Shown
 from tests.simulation.loop import Process, SimulationLoop
 from tests.simulation.network import End
 from tests.simulation.plan import Plan, Size
-from tests.simulation.servers import ASKED, Asked
+from tests.simulation.servers import ASKED, Asked, Lagging
 from tests.simulation.world import World
 from volcano_py.apiserver.origin import ORIGIN
 from volcano_py.model.decisions import Bind, Decision, Evict
@@ -37,6 +38,13 @@ class Fabricated:
     def at(self, seconds: float) -> None:
         """Let it be that late."""
         self.loop.now = seconds
+
+    def stale_lists(self) -> None:
+        """Let a server show lists of an older state for a moment."""
+        lagging = Lagging(self.servers.store, self.world.loop, Draws(0, "lag"), copy_context())
+        self.servers.lagging["old"] = lagging
+        lagging.stale_lists = True
+        lagging.stale_lists = False
 
     def found(self) -> set[str]:
         """Return the names of the invariants that are violated; forget them."""

@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 
 from aiohttp import web
@@ -91,6 +92,9 @@ class Judged:
         return fault
 
 
+_BELIEVED_S: Final = 60.0
+"""For so long after a server has shown lists of an older state, such a list may still be in force."""
+
 Binding = Callable[[Asked, str, str], None]
 """Told before a Binding is carried out: who asks, the key of the pod, and the node."""
 
@@ -103,8 +107,8 @@ class Lagging:
         self.store = Store(16384)
         self.lag_s = 0.0
         """How late the copy is; the order is kept."""
-        self.stale_lists = False
-        """Whether lists come from the copy, too."""
+        self._stale_lists = False
+        self._stale_until = -inf  # when lists came from the copy last
         self._stands: list[tuple[str, Event]] | None = None
         self._loop = loop
         self._draws = draws
@@ -122,6 +126,21 @@ class Lagging:
         mine.items, mine.keys = dict(collection.items), list(collection.keys)
         mine.history = collection.history.copy()
         mine.compacted_rv = collection.compacted_rv
+
+    @property
+    def stale_lists(self) -> bool:
+        """Whether lists come from the copy, too."""
+        return self._stale_lists
+
+    @stale_lists.setter
+    def stale_lists(self, stale: bool) -> None:
+        if self._stale_lists and not stale:
+            self._stale_until = self._loop.time()
+        self._stale_lists = stale
+
+    def stale_lists_since(self, moment: float) -> bool:
+        """Say whether a list may have come from the copy at this moment of virtual time or later."""
+        return self._stale_lists or self._stale_until >= moment
 
     def stand_still(self) -> None:
         """Follow no longer, until `go_on`."""
@@ -262,6 +281,14 @@ class Servers:
     def create(self, obj: Mapping[str, Any]) -> dict[str, Any]:
         """Create an object, past the network."""
         return self.core.create(dict(obj))
+
+    def stale_lists_since(self, moment: float) -> bool:
+        """Say whether a list may have shown an older state at this moment of virtual time or later."""
+        return any(lagging.stale_lists_since(moment) for lagging in self.lagging.values())
+
+    def stale_lists_in_force(self) -> bool:
+        """Say whether a program may still believe a list of an older state."""
+        return self.stale_lists_since(self._loop.time() - _BELIEVED_S)
 
     def objects(self, resource: str) -> list[dict[str, Any]]:
         """Return all objects of a resource; treat them as read-only."""

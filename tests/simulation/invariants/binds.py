@@ -221,12 +221,6 @@ class LeadersKnowAllBinds(Invariant):
         super().__init__(world)
         self._acquired: dict[Process, float] = {}
         self._began: set[Process] = set()
-        self._stale_at = -1.0
-
-    def now(self) -> None:
-        """Note whether lists may show older state."""
-        if any(lagging.stale_lists for lagging in self.world.servers.lagging.values()):
-            self._stale_at = self.world.loop.time()
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Note who has acquired a lease."""
@@ -238,12 +232,11 @@ class LeadersKnowAllBinds(Invariant):
         if process in self._began:
             return
         self._began.add(process)
-        self.now()
         since = self._acquired.get(process)
         if since is None:
             self.violated(f"{process.name} decides without having acquired the lease")
             return
-        if self._stale_at >= since - 1.0:
+        if self.world.servers.stale_lists_since(since - 1.0):
             return
         machine = self.world.machines[process.name]
         daemon = insight.daemon_of(machine) if machine.process is process else None

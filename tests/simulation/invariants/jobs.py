@@ -35,8 +35,6 @@ _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
 _ACTIVE: Final = frozenset({"Pending", "Running"})
 _KNOWN_AFTER_S: Final = 60.0
 """After this time, a loss is surely written into the status of the job."""
-_STALE_S: Final = 60.0
-"""For so long after a server has shown lists of an older state, such a list may still be in force."""
 _AT_REST: Final = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
 
 
@@ -88,7 +86,6 @@ class JobsKeepTheirTable(Invariant):
         super().__init__(world)
         self._jobs: dict[str, _Job] = {}
         self._pods: dict[str, _Pod] = {}
-        self._stale_until = 0.0
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Follow jobs and their pods."""
@@ -116,7 +113,7 @@ class JobsKeepTheirTable(Invariant):
             if before.phase in _ACTIVE | {""} and job.retries != before.retries + 1:
                 self.violated(f"job {event.stored.key} restarts, and its retryCount stays {job.retries}")
             reason = status["state"].get("reason", "")
-            known = self.world.loop.time() >= self._stale_until
+            known = not self.world.servers.stale_lists_in_force()
             if reason == _EVICTED and max(job.lost.values(), default=-1) < before.version and known:
                 self.violated(f"job {event.stored.key} restarts because of a pod that nobody has taken from it")
 
@@ -146,9 +143,7 @@ class JobsKeepTheirTable(Invariant):
         return next(((machine.name, machine.starts) for machine in machines if insight.works(machine)), None)
 
     def now(self) -> None:
-        """Note which losses the next controller manager cannot know of, and whether lists may show older state."""
-        if any(lagging.stale_lists for lagging in self.world.servers.lagging.values()):
-            self._stale_until = self.world.loop.time() + _STALE_S
+        """Note which losses the next controller manager cannot know of."""
         for pod in self._pods.values():
             if pod.seen_by is not None and self.world.loop.time() - pod.lost_at < _KNOWN_AFTER_S:
                 machine = self.world.machines[pod.seen_by[0]]

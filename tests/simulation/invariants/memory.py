@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 _RESOURCES: Final = (objects.PODS, objects.NODES, objects.GROUPS, objects.QUEUES, objects.JOBS)
-_STALE_S: Final = 60.0
-"""For so long after a server has shown lists of an older state, such a list may still be in force."""
 
 
 class NothingIsForgotten(Invariant):
@@ -28,13 +26,9 @@ class NothingIsForgotten(Invariant):
         super().__init__(world)
         self._known: dict[tuple[object, str], dict[str, str]] = {}
         self._events: dict[tuple[object, str], int] = {}
-        self._stale_until = 0.0
 
     def now(self) -> None:
         """Compare what each program knows with what it knew a second ago and what exists."""
-        now = self.world.loop.time()
-        if any(lagging.stale_lists for lagging in self.world.servers.lagging.values()):
-            self._stale_until = now + _STALE_S
         for machine in self.world.machines.values():
             if machine.alive and machine.process.state is State.RUNS:
                 self._look(machine)
@@ -50,7 +44,7 @@ class NothingIsForgotten(Invariant):
             known = {key: uid for key, (uid, _) in reflector.delivery.known.items()}
             before = self._known.get((reflector, name), {})
             self._known[reflector, name] = known
-            if self.world.loop.time() < self._stale_until or reflector._selectors:
+            if self.world.servers.stale_lists_in_force() or reflector._selectors:
                 continue
             for key, uid in before.items():
                 left_out = key in reflector.delivery.quarantined

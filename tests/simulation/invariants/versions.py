@@ -1,7 +1,7 @@
 """Pods of jobs are made for the version that their job has."""
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tests.simulation import objects
 from tests.simulation.invariants.invariant import Invariant
@@ -11,9 +11,6 @@ from volcano_py.apiserver.store import Event
 if TYPE_CHECKING:
     from tests.simulation.servers import Asked
     from tests.simulation.world import World
-
-_STALE_S: Final = 60.0
-"""For so long after a server has shown lists of an older state, such a list may still be in force."""
 
 
 class PodsOfThePresent(Invariant):
@@ -27,12 +24,6 @@ class PodsOfThePresent(Invariant):
     def __init__(self, world: "World") -> None:
         super().__init__(world)
         self._accepted: dict[str, list[tuple[int, float]]] = {}  # by uid of the job: version, since when
-        self._stale_until = 0.0
-
-    def now(self) -> None:
-        """Note whether lists may show older state."""
-        if any(lagging.stale_lists for lagging in self.world.servers.lagging.values()):
-            self._stale_until = self.world.loop.time() + _STALE_S
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Follow the versions of jobs, and look at new pods."""
@@ -50,7 +41,7 @@ class PodsOfThePresent(Invariant):
 
     def _look(self, key: str, made_for: int, accepted: list[tuple[int, float]], asked: "Asked") -> None:
         later = accepted[bisect_left(accepted, made_for + 1, key=lambda each: each[0]) :]
-        if later and later[0][1] < asked.sent_at and self.world.loop.time() >= self._stale_until:
+        if later and later[0][1] < asked.sent_at and not self.world.servers.stale_lists_in_force():
             ago = asked.sent_at - later[0][1]
             self.violated(
                 f"pod {key} is made for version {made_for}, {ago:.3f} s after its job had version {later[0][0]}"
