@@ -43,7 +43,7 @@ from benchmarks import (
 from benchmarks.console import a_console
 from benchmarks.steady import halves as steady
 from volcano_py.cli.tables import Cell, explained, numbers
-from volcano_py.process import garbage
+from volcano_py.runtime import garbage
 
 HERE = Path(__file__).parent
 Rows = list[dict[str, Any]]

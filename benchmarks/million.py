@@ -20,7 +20,7 @@ from benchmarks.servers import memory_mib, peak_memory_mib
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import Decision
-from volcano_py.process import garbage
+from volcano_py.runtime import garbage
 from volcano_py.scheduler import Policy, run_cycle
 from volcano_py.snapshot.columns import Snapshot
 

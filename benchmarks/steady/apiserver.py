@@ -21,7 +21,7 @@ from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.server import ApiServer
 from volcano_py.apiserver.store import Collection, Event
 from volcano_py.local.manifests import definitions
-from volcano_py.process.garbage import collect_in_small_steps
+from volcano_py.runtime.garbage import collect_in_small_steps
 from volcano_py.runtime.loop import loop_factory
 from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from volcano_py.apiserver.kubelet import InProcessPort, Kubelet, Stage, StageError, load_stages
 from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.server import ApiServer, PortInUse
+from volcano_py.runtime.garbage import collect_in_small_steps
 from volcano_py.runtime.loop import loop_factory
 from volcano_py.runtime.options import OptionError, parse_port
 
@@ -67,6 +68,7 @@ def main() -> int:
         history_limit=arguments.history,
         node_lifecycle=arguments.node_lifecycle,
     )
+    collect_in_small_steps()
     try:
         stages = load_stages(arguments.stages) if arguments.kubelet else None
         with asyncio.Runner(loop_factory=loop_factory()) as runner:

@@ -14,6 +14,7 @@ from volcano_py.conf.loader import built_in_conf, load_conf
 from volcano_py.conf.schema import ConfError
 from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
 from volcano_py.local.up import LocalSystem, UpOptions
+from volcano_py.runtime.garbage import collect_in_small_steps
 from volcano_py.runtime.logs import LEVELS, configure_logging
 from volcano_py.runtime.signals import DEFAULT_SIGNALS, Shutdown, shutdown_on_signals
 from volcano_py.runtime.supervisor import TaskFailed
@@ -51,6 +52,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(flags: argparse.Namespace) -> int:
     """Run a cluster in this terminal until a signal ends it; return the exit code."""
     configure_logging(flags.log_level)
+    collect_in_small_steps()
     options = UpOptions(flags.port, flags.nodes, flags.cpu, flags.memory, tuple(flags.resource))
     try:
         policy = resolve(load_conf(flags.scheduler_conf) if flags.scheduler_conf else built_in_conf())

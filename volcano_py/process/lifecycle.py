@@ -18,9 +18,10 @@ from typing import Final, Protocol
 import structlog
 
 from volcano_py.kube.informer import Informers, SyncTimeout
-from volcano_py.process import garbage, threads
+from volcano_py.process import threads
 from volcano_py.process.context import ProcessContext
 from volcano_py.process.operator_pages import OperatorPages
+from volcano_py.runtime import garbage
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.runtime.supervisor import Supervisor
 

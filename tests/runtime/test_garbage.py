@@ -5,7 +5,7 @@ import sys
 
 START = """
 import gc, weakref
-from volcano_py.process import garbage
+from volcano_py.runtime import garbage
 
 class Node:
     def __init__(self):
