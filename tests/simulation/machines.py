@@ -45,7 +45,7 @@ class Machine:
         self.failures: list[BaseException] = []
         """What ended the program although nobody asked it to; each is a bug."""
         self.ends: list[tuple[Any, int]] = []
-        """Every program that has ended by itself, with its exit code."""
+        """Every program that has ended, with its exit code, but for those that were asked twice (a second SIGTERM)."""
         self._loop = loop
         self._network = network
         self._program = program
@@ -138,7 +138,8 @@ class Machine:
             self._tell("failed", self.name, repr(error))
         else:
             self._tell("ended", self.name, "" if task.cancelled() else str(task.result()))
-            self.ends.append((self.running, -1 if task.cancelled() else task.result()))
+            if self.shutdown is None or not self.shutdown.force.is_set():
+                self.ends.append((self.running, -1 if task.cancelled() else task.result()))
         self.process.die()
         self._network.vanish(self.process, silently=False)
         if self.wanted:
