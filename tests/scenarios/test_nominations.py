@@ -302,3 +302,20 @@ def test_a_plan_frees_what_the_queue_may_hold_besides_its_nominated_pods(plugin:
 
     assert [len(together) for together in planned.evictions] == [2]
     assert {"owner-0", "high-0"} <= set(result.placements)
+
+
+@pytest.mark.parametrize("plugin", ["capacity", "proportion"])
+def test_a_nominated_pod_whose_node_will_not_have_room_takes_nothing_of_its_queue(plugin: str) -> None:
+    """The room was given to others while the binds of the pod failed. Until the nomination ends, its queue goes on."""
+    scenario = Scenario(
+        a_node("n1", cpu=4),
+        a_node("n2", cpu=3),
+        a_pod("stays", scheduler="kube", cpu=3, node="n2"),
+        a_group("large", phase="Inqueue", queue="q"),
+        nominated("large-0", "n2", cpu=5, group="large"),
+        a_job("small", cpu=1, queue="q"),
+        queues=[a_queue("q", capability={"cpu": 5})],
+        plugins=(*PLUGINS, plugin),
+    )
+
+    assert scenario.step().placements == {"small-0": "n1"}

@@ -18,7 +18,7 @@ was made.
 
 The request also counts in the queue of the task, as if the queue held it already (`queue_gates.ComingUsage`). Otherwise
 others could take what the queue may hold, and the victims would have died for nothing. It counts for the same tasks as
-the room on the node.
+the room on the node. It does not count if the node will not have room for it even when all is released.
 
 A nomination of ours ends when its task is placed, on whichever node. If the task still waits for `PATIENCE_S` seconds
 after nothing is being released on the node any more, the nomination is withdrawn: something else prevents the
@@ -65,7 +65,8 @@ class NominatedRoom:
         self._state = state
         self._evictions = evictions
         self._reserved: dict[int, Floats] = {}  # task -> what is reserved on its node for it, shape (node_rows,)
-        self._by_queue = np.zeros((len(state.resources), len(state.queues)))  # sums of the requests of these tasks
+        self._counted: set[int] = set()  # those of these tasks that count in their queue
+        self._by_queue = np.zeros((len(state.resources), len(state.queues)))  # sums of the requests of the latter
         self._promised: Floats | None = None  # a copy of it, None if it has changed since
         self.since: dict[str, Nomination] = {}
         """Our nominations by uid of the task, for the memory of the next cycle."""
@@ -92,24 +93,22 @@ class NominatedRoom:
         return bool(self._nominated)
 
     def promised(self, besides: Rows) -> Floats | None:
-        """Return the requests of tasks whose room is reserved, by queue, (n_resources, n_queues); None for nothing.
+        """Return the requests of tasks that will get their room, by queue, (n_resources, n_queues); None for nothing.
 
         Room that is open to a job does not count, nor does the room of the tasks ``besides`` (n,), which the caller
         counts elsewhere. Equal answers are the same array as long as nothing changes.
         """
-        if not self._reserved:
+        if not self._counted:
             return None
         if self._promised is None:
             self._promised = self._by_queue.copy()
-        twice = self._reserved.keys() & set(besides.tolist())
+        twice = self._counted & set(besides.tolist())
         if not twice:
             return self._promised
         state, found = self._state, self._promised.copy()
         # A Python loop over tasks that are nominated and went through the gate of their queue.
         for task in sorted(twice):
-            queue = int(state.queue_of_job[state.tasks.job[task]])
-            if queue >= 0:
-                found[:, queue] -= state.task_of(int(state.tasks.shape[task])).request
+            found[:, state.queue_of_job[state.tasks.job[task]]] -= state.task_of(int(state.tasks.shape[task])).request
         return found
 
     def nodes_of(self, job: JobInfo) -> dict[int, list[int]]:
@@ -153,7 +152,7 @@ class NominatedRoom:
     @contextmanager
     def _opened(self, nominated: list[_Nominated]) -> Iterator[None]:
         opened = [one for one in nominated if one.task in self._reserved]  # not what is open already
-        before = self._room_on(opened)
+        before, counted = self._room_on(opened), [one for one in opened if one.task in self._counted]
         for one in opened:
             self._release(one)
         try:
@@ -162,7 +161,8 @@ class NominatedRoom:
             self._close(opened)
             status, node = self._state.tasks.status, self._state.tasks.node
             elsewhere = any(status[one.task] != TaskStatus.PENDING and node[one.task] != one.node for one in opened)
-            self.given_up += elsewhere or bool((self._room_on(opened) > before + EPSILON).any())
+            left = any(status[one.task] == TaskStatus.PENDING and one.task not in self._counted for one in counted)
+            self.given_up += elsewhere or left or bool((self._room_on(opened) > before + EPSILON).any())
 
     def _room_on(self, nominated: list[_Nominated]) -> Floats:
         """Return what is idle now and once all is released on the nodes of these tasks, (2 * n_resources, n)."""
@@ -203,24 +203,34 @@ class NominatedRoom:
         state, n = self._state, len(self._state.resources)
         request = state.task_of(int(state.tasks.shape[one.task])).request
         column = state.nodes.block[:, one.node]
-        idle = np.maximum(layout.section(column[:, None], layout.IDLE, n)[:, 0], 0.0)
-        now = np.minimum(request, idle)
+        idle, releasing, pipelined = (
+            column[which * n : (which + 1) * n] for which in (layout.IDLE, layout.RELEASING, layout.PIPELINED)
+        )
+        now = np.minimum(request, np.maximum(idle, 0.0))
         delta = np.zeros(len(column))
         delta[layout.IDLE * n : (layout.IDLE + 1) * n] = -now
         delta[layout.PIPELINED * n : (layout.PIPELINED + 1) * n] = request - now
         self._reserved[one.task] = delta
+        queue = state.queue_of_job[one.job] if one.job >= 0 else -1
+        if queue >= 0 and (request <= idle + releasing - pipelined + EPSILON).all():
+            self._counted.add(one.task)
+            self._count(queue, request)
         self._add(one, delta, 1)
 
     def _release(self, one: _Nominated) -> None:
+        if one.task in self._counted:
+            self._counted.remove(one.task)
+            request = self._state.task_of(int(self._state.tasks.shape[one.task])).request
+            self._count(self._state.queue_of_job[one.job], -request)
         self._add(one, -self._reserved.pop(one.task), -1)
+
+    def _count(self, queue: int, request: Floats) -> None:
+        self._by_queue[:, queue] += request
+        self._promised = None
 
     def _add(self, one: _Nominated, delta: Floats, count: int) -> None:
         """Change a node outside the journal: a reservation belongs to no statement, so no rollback undoes it."""
         state, node, shape_id = self._state, one.node, int(self._state.tasks.shape[one.task])
-        queue = state.queue_of_job[one.job] if one.job >= 0 else -1
-        if queue >= 0:
-            self._by_queue[:, queue] += count * state.task_of(shape_id).request
-            self._promised = None
         state.nodes.block[:, node] += delta
         state.journal.touch(node)
         if state.topology_counts is not None:
