@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
@@ -196,3 +198,15 @@ def test_a_node_that_comes_or_goes_changes_the_layout() -> None:
     layouts.append(store.snapshot().nodes.statics.layout)
 
     assert len(set(layouts)) == 3
+
+
+def test_a_job_that_is_gone_leaves_no_memory_in_its_row() -> None:
+    """Otherwise each row would have room for the largest gang that ever had it: that is slow, but it is growth."""
+    store = World(jobs=(a_job("j"),), tasks=tasks_of("j", 300)).store()
+    large = sys.getsizeof(store._job_tasks[0])
+
+    for uid in store.tasks_of(JobKey("ns", "j")):
+        store.remove_task(uid)
+    store.remove_job(JobKey("ns", "j"))
+
+    assert sys.getsizeof(store._job_tasks[0]) == sys.getsizeof(set()) < large

@@ -205,8 +205,8 @@ class ClusterStore:
             self.job_marks.remove(key)
             for column in (self._min_available, self._job_priority, self._job_creation, self._phase):
                 column[row] = 0
-            self._min_resources[:, row] = 0
-            self._has_min_resources[row] = False
+            self._min_resources[:, row] = self._has_min_resources[row] = 0
+            self._job_tasks[row] = set()  # one that has become empty keeps its memory
             self._job_queue[row] = 0
 
     # Tasks
