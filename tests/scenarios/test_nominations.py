@@ -272,7 +272,10 @@ def test_a_queue_keeps_what_its_nominated_pod_will_hold(plugin: str) -> None:
     result = scenario.run()
 
     assert "early-0" not in waiting.placements
-    assert 'queue "q" may not hold more: 1 cpu asked, 1 held, 1 allowed' in waiting.conditions["early-0"]
+    assert (
+        'queue "q" may not hold more: 1 cpu asked, 0 held, 1 promised to nominated pods, 1 allowed'
+        in waiting.conditions["early-0"]
+    )
     assert result.placements == {"owner-0": "n2"}
 
 

@@ -56,18 +56,22 @@ def over_limit(
     asked: Floats,
     held: Floats,
     limits: Mapping[int, tuple[float, str]],
+    promised: Floats | None = None,
 ) -> Reason:
     """Return the reason why a queue may not hold more, with the amounts of each resource above its limit.
 
-    ``limits`` gives the limit and its source for each such row; ``asked`` and ``held`` are (n_resources,).
+    ``limits`` gives the limit and its source for each such row; ``asked`` and ``held`` are (n_resources,). So is
+    ``promised``: what of ``held`` is only promised, to nominated pods.
 
     ``queue "small" may not hold more: 3 cpu asked, 1 held, 2 allowed (its capability)``
     """
     parts = []
     for row, (limit, source) in limits.items():
         name = resources.names[row]
-        amounts = [format_amount(name, float(amount)) for amount in (asked[row], held[row], limit)]
-        parts.append(f"{amounts[0]} {name} asked, {amounts[1]} held, {amounts[2]} {source}")
+        coming = 0.0 if promised is None else float(promised[row])
+        amounts = [format_amount(name, float(amount)) for amount in (asked[row], held[row] - coming, limit)]
+        more = f"{format_amount(name, coming)} promised to nominated pods, " if coming >= EPSILON else ""
+        parts.append(f"{amounts[0]} {name} asked, {amounts[1]} held, {more}{amounts[2]} {source}")
     return Reason(plugin, "queue-limit", f'queue "{queue}" may not hold more: {"; ".join(parts)}')
 
 

@@ -89,6 +89,10 @@ class ComingUsage:
         self._gates = gates
         self._room = room
 
+    def nominated(self) -> Floats | None:
+        """Return what queues will hold because of nominated tasks; see `Coming`."""
+        return self._room.promised(_NONE)
+
     def before(self, task: TaskInfo | None) -> Floats | None:
         """Return all that queues will hold before a task gets anything; see `Coming`."""
         if self._gates is None or task is None:

@@ -41,9 +41,15 @@ class Coming(Protocol):
         come before a task that itself went through.
         """
 
+    def nominated(self) -> Floats | None:
+        """Return what of it is due to tasks for which room is reserved on a node, (n_resources, n_queues)."""
+
 
 class _Nothing:
     def before(self, task: TaskInfo | None) -> Floats | None:
+        return None
+
+    def nominated(self) -> Floats | None:
         return None
 
 

@@ -252,7 +252,9 @@ class Capacity(
             what = "capability" if self._own_limit(row, resource) else "part after the guarantees of others"
             source = f"{whose} {what}" if row == queue.row else f"{what} {whose}"
             limits[resource] = (float(self._due.ceiling[resource, row]), f"allowed ({source})")
-        return over_limit(self.name, queue.name, self._ssn.resources, asked, held[:, row], limits)
+        nominated = self._ssn.coming.nominated()
+        promised = None if nominated is None else self._with_branches(nominated)[:, row]
+        return over_limit(self.name, queue.name, self._ssn.resources, asked, held[:, row], limits, promised)
 
     def _own_limit(self, row: int, resource: int) -> bool:
         """Say whether the ceiling of a queue is its own capability."""
@@ -417,11 +419,13 @@ class Capacity(
     def _held_and_coming(self, task: TaskInfo | None) -> Floats:
         """Return what queues and all below them hold, plus what precedes a task, (n_resources, n_queues), to read."""
         coming = self._ssn.coming.before(task)
-        if coming is None:
-            return self._held
+        return self._held if coming is None else self._held + self._with_branches(coming)
+
+    def _with_branches(self, coming: Floats) -> Floats:
+        """Return what `Coming` says of each queue, summed up for it and all below it, (n_resources, n_queues)."""
         if coming is not self._coming[0]:
             self._coming = coming, self._tree.rolled_up(coming)
-        return self._held + self._coming[1]
+        return self._coming[1]
 
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:
         """Compare two queues by `victim_queue_keys`."""

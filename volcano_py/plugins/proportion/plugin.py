@@ -162,7 +162,9 @@ class Proportion(
         }
         if not limits:
             return None
-        return over_limit(self.name, queue.name, self._ssn.resources, asked, taken, limits)
+        nominated = self._ssn.coming.nominated()
+        promised = None if nominated is None else nominated[:, row]
+        return over_limit(self.name, queue.name, self._ssn.resources, asked, taken, limits, promised)
 
     def why_overused(self, queue: QueueInfo) -> Reason:
         """Return the reason, with what the queue holds and deserves."""
