@@ -60,14 +60,22 @@ def test_opening_and_closing_leaves_every_node_as_it_was(
         if nominated_there:
             asked[:, ssn.state.nodes.names.index(node)] += ssn.state.resources.vector({"cpu": 1000 * cpu, "pods": 1})
     assert (held == asked).all(), "what is held is what nominated pods ask for, whether it is idle or on its way"
-    block = ssn.state.nodes.block.copy()
+    block, promised = ssn.state.nodes.block.copy(), in_queue(ssn)
     for name in openings:
         job = ssn.state.job(job_row(ssn, name))
         with ssn.nominated_room.open_to(job):
+            assert in_queue(ssn) <= promised, "room that is open to a job does not count"
             own = [cpu for _, group, cpu, _, there in pods if there and group == name]
             assert (free(ssn).sum(axis=1) - free_of(block, ssn).sum(axis=1))[0] >= 1000 * sum(own)
         assert (ssn.state.nodes.future_idle == free_of(block, ssn)).all()
+        assert in_queue(ssn) == promised <= 1000 * sum(cpu for _, group, cpu, *_ in pods if group != "theirs")
         assert not ssn.state.journal.checkpoint(), "holding is no part of any statement"
+
+
+def in_queue(ssn: Any) -> float:
+    """Return how much CPU nominated tasks count in the queues of their jobs."""
+    promised = ssn.nominated_room.promised(np.zeros(0, dtype=np.intp))
+    return 0.0 if promised is None else float(promised[0].sum())
 
 
 def free_of(block: np.ndarray, ssn: Any) -> np.ndarray:

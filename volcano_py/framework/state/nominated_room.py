@@ -18,7 +18,8 @@ was made.
 
 The request also counts in the queue of the task, as if the queue held it already (`queue_gates.ComingUsage`). Otherwise
 others could take what the queue may hold, and the victims would have died for nothing. It counts for the same tasks as
-the room on the node. It does not count if the node will not have room for it even when all is released.
+the room on the node. It does not count if the node will not have room for it even when all is released. This is decided
+when the session opens.
 
 A nomination of ours ends when its task is placed, on whichever node. If the task still waits for `PATIENCE_S` seconds
 after nothing is being released on the node any more, the nomination is withdrawn: something else prevents the
@@ -65,8 +66,8 @@ class NominatedRoom:
         self._state = state
         self._evictions = evictions
         self._reserved: dict[int, Floats] = {}  # task -> what is reserved on its node for it, shape (node_rows,)
-        self._counted: set[int] = set()  # those of these tasks that count in their queue
-        self._by_queue = np.zeros((len(state.resources), len(state.queues)))  # sums of the requests of the latter
+        self._fitting: set[int] = set()  # tasks whose node will have room for them; they count in their queue
+        self._by_queue = np.zeros((len(state.resources), len(state.queues)))  # sums of what is reserved for the latter
         self._promised: Floats | None = None  # a copy of it, None if it has changed since
         self.since: dict[str, Nomination] = {}
         """Our nominations by uid of the task, for the memory of the next cycle."""
@@ -79,6 +80,8 @@ class NominatedRoom:
         if self._nominated:
             self._nominated = [one for one in self._nominated if self._lasts(one)]
             for one in self._nominated:
+                if self._will_fit(one):
+                    self._fitting.add(one.task)
                 self._reserve(one)
         self._of_job: dict[int, list[_Nominated]] = {}
         for one in self._nominated:
@@ -98,11 +101,11 @@ class NominatedRoom:
         Room that is open to a job does not count, nor does the room of the tasks ``besides`` (n,), which the caller
         counts elsewhere. Equal answers are the same array as long as nothing changes.
         """
-        if not self._counted:
+        if not (self._reserved and self._fitting):
             return None
         if self._promised is None:
             self._promised = self._by_queue.copy()
-        twice = self._counted & set(besides.tolist())
+        twice = self._fitting & self._reserved.keys() & set(besides.tolist())
         if not twice:
             return self._promised
         state, found = self._state, self._promised.copy()
@@ -152,7 +155,7 @@ class NominatedRoom:
     @contextmanager
     def _opened(self, nominated: list[_Nominated]) -> Iterator[None]:
         opened = [one for one in nominated if one.task in self._reserved]  # not what is open already
-        before, counted = self._room_on(opened), [one for one in opened if one.task in self._counted]
+        before = self._room_on(opened)
         for one in opened:
             self._release(one)
         try:
@@ -161,8 +164,7 @@ class NominatedRoom:
             self._close(opened)
             status, node = self._state.tasks.status, self._state.tasks.node
             elsewhere = any(status[one.task] != TaskStatus.PENDING and node[one.task] != one.node for one in opened)
-            left = any(status[one.task] == TaskStatus.PENDING and one.task not in self._counted for one in counted)
-            self.given_up += elsewhere or left or bool((self._room_on(opened) > before + EPSILON).any())
+            self.given_up += elsewhere or bool((self._room_on(opened) > before + EPSILON).any())
 
     def _room_on(self, nominated: list[_Nominated]) -> Floats:
         """Return what is idle now and once all is released on the nodes of these tasks, (2 * n_resources, n)."""
@@ -203,34 +205,35 @@ class NominatedRoom:
         state, n = self._state, len(self._state.resources)
         request = state.task_of(int(state.tasks.shape[one.task])).request
         column = state.nodes.block[:, one.node]
-        idle, releasing, pipelined = (
-            column[which * n : (which + 1) * n] for which in (layout.IDLE, layout.RELEASING, layout.PIPELINED)
-        )
-        now = np.minimum(request, np.maximum(idle, 0.0))
+        idle = np.maximum(layout.section(column[:, None], layout.IDLE, n)[:, 0], 0.0)
+        now = np.minimum(request, idle)
         delta = np.zeros(len(column))
         delta[layout.IDLE * n : (layout.IDLE + 1) * n] = -now
         delta[layout.PIPELINED * n : (layout.PIPELINED + 1) * n] = request - now
         self._reserved[one.task] = delta
-        queue = state.queue_of_job[one.job] if one.job >= 0 else -1
-        if queue >= 0 and (request <= idle + releasing - pipelined + EPSILON).all():
-            self._counted.add(one.task)
-            self._count(queue, request)
         self._add(one, delta, 1)
 
     def _release(self, one: _Nominated) -> None:
-        if one.task in self._counted:
-            self._counted.remove(one.task)
-            request = self._state.task_of(int(self._state.tasks.shape[one.task])).request
-            self._count(self._state.queue_of_job[one.job], -request)
         self._add(one, -self._reserved.pop(one.task), -1)
 
-    def _count(self, queue: int, request: Floats) -> None:
-        self._by_queue[:, queue] += request
-        self._promised = None
+    def _will_fit(self, one: _Nominated) -> bool:
+        """Say whether a task is of one of our queues, and its node will have room for it besides what is reserved."""
+        state, n = self._state, len(self._state.resources)
+        if one.job < 0 or state.queue_of_job[one.job] < 0:
+            return False
+        column = state.nodes.block[:, one.node, None]
+        idle, releasing, pipelined = (
+            layout.section(column, which, n)[:, 0] for which in (layout.IDLE, layout.RELEASING, layout.PIPELINED)
+        )
+        request = state.task_of(int(state.tasks.shape[one.task])).request
+        return bool((request <= idle + releasing - pipelined + EPSILON).all())
 
     def _add(self, one: _Nominated, delta: Floats, count: int) -> None:
         """Change a node outside the journal: a reservation belongs to no statement, so no rollback undoes it."""
         state, node, shape_id = self._state, one.node, int(self._state.tasks.shape[one.task])
+        if one.task in self._fitting:
+            self._by_queue[:, state.queue_of_job[one.job]] += count * state.task_of(shape_id).request
+            self._promised = None
         state.nodes.block[:, node] += delta
         state.journal.touch(node)
         if state.topology_counts is not None:
