@@ -138,19 +138,19 @@ class Proportion(
         """Return how many tasks like this one, at most ``wanted``, fit into what the queue deserves."""
         if not queue.record.open:
             return 0
-        taken = self._held_and_coming(queue.row, task)
+        taken = self._held_and_coming(task)[:, queue.row]
         return room_for(taken.tolist(), task.asked, self._limits[queue.row], wanted)
 
     def full_queues(self, task: TaskInfo) -> Bools:
         """Return the queues that are not open or have no room for one task below what they deserve, (n_queues,)."""
-        return without_room(self._all_held_and_coming(task), task.asked, self._deserved) | self._shut
+        return without_room(self._held_and_coming(task), task.asked, self._deserved) | self._shut
 
     def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
         """Return which resources exceed what the queue deserves, and what sets that limit."""
         if not queue.record.open:
             return not_open(self.name, queue.record)
         row, due = queue.row, self._deserved[:, queue.row]
-        taken = self._held_and_coming(row, task) - given
+        taken = self._held_and_coming(task)[:, row] - given
         own = capability(queue.record, self._ssn.resources)
         over = reservations.over_asked(taken + asked, due, asked)
         limits = {
@@ -186,7 +186,7 @@ class Proportion(
         if not queue.record.open:
             return False
         asked = np.asarray(sum(task.request * count for task, count in tasks))
-        after = self._held_and_coming(queue.row, tasks[0][0] if tasks else None) + asked
+        after = self._held_and_coming(tasks[0][0] if tasks else None)[:, queue.row] + asked
         return not reservations.over_asked(after, self._deserved[:, queue.row], asked)
 
     def sated_queues(self, task: TaskInfo) -> Bools:
@@ -215,7 +215,7 @@ class Proportion(
         due = self._due[:, queues]
         row = preemptor.queue.row
         given, gains = given_and_gains(preemptor, len(self._ssn.resources))
-        before = self._held_and_coming(row, preemptor.task) - given
+        before = self._held_and_coming(preemptor.task)[:, row] - given
         after = before + gains
         mine = [np.broadcast_to(amounts[:, None], due.shape) for amounts in (before, after, self._due[:, row])]
         above = (together > 0) & ~self._beyond_in_pods(row, after)
@@ -231,16 +231,10 @@ class Proportion(
 
         return ~who_may_go(candidates, self._ssn.tasks.shape[candidates.rows], queues, agrees)
 
-    def _all_held_and_coming(self, task: TaskInfo) -> Floats:
-        """Return what queues hold, plus what other tasks get before this one, (n_resources, n_queues)."""
+    def _held_and_coming(self, task: TaskInfo | None) -> Floats:
+        """Return what queues hold, plus what other tasks get before this one, (n_resources, n_queues), to read."""
         coming = self._ssn.coming.before(task)
         return self._queues.taken if coming is None else self._queues.taken + coming
-
-    def _held_and_coming(self, row: int, task: TaskInfo | None) -> Floats:
-        """Return what one queue holds, plus what other tasks get before this one, shape (n_resources,)."""
-        coming = self._ssn.coming.before(task)
-        held: Floats = self._queues.taken[:, row]
-        return held if coming is None else held + coming[:, row]
 
     def _beyond_in_pods(self, row: int, after: Floats) -> Bools:
         """Return a mask (n_resources, 1) of pods, set if the queue would hold more pods than it deserves."""
