@@ -45,7 +45,7 @@ class Machine:
         self.failures: list[BaseException] = []
         """What ended the program although nobody asked it to; each is a bug."""
         self.ends: list[tuple[Any, int]] = []
-        """Every program that has ended, with its exit code, but for those that were asked twice (a second SIGTERM)."""
+        """Every program that has ended, with its exit code, except those that were asked twice (a second SIGTERM)."""
         self._loop = loop
         self._network = network
         self._program = program
