@@ -37,3 +37,17 @@ def logging_as_before() -> Iterator[None]:
     yield
     root.handlers, root.level = handlers, level
     structlog.reset_defaults()
+
+
+@pytest.fixture(autouse=True)
+def garbage_as_before() -> Iterator[None]:
+    """Restore the garbage collector after a test that ran a server's command here: others count what is left."""
+    threshold, callbacks = gc.get_threshold(), list(gc.callbacks)
+    yield
+    if (gc.get_threshold(), gc.callbacks) == (threshold, callbacks):
+        return
+    gc.set_threshold(*threshold)
+    gc.callbacks[:] = callbacks
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # the test modules again
