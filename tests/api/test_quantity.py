@@ -50,6 +50,10 @@ def test_every_suffix_counts(number: str, suffix: str) -> None:
         ("-1e999999999", -LARGEST),
         ("1e-999999999", Fraction(1, 10**9)),
         ("16Ei", LARGEST),
+        ("999999999999999Ti", LARGEST),
+        ("9223372036854775807", LARGEST),
+        ("007m", Fraction(7, 1000)),
+        ("0", 0),
     ],
 )
 def test_exponents_numbers_and_values_that_do_not_fit(text: WireQuantity, value: Fraction | int) -> None:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 _GRAMMAR = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE])([+-]?\d+)|([KMGTPE]i|[numkMGTPE])?)", re.ASCII)
+_PLAIN = re.compile(r"(\d{1,15})(m|[KMGT]i|[kMGT])?", re.ASCII)
 _MAX_EXPONENT = 1000  # far past what fits; keeps a hostile "1e999999999" from building a number of that size
 _LIMIT = 2**63 - 1
 _NANO = 10**9
@@ -34,6 +35,12 @@ class QuantityError(ValueError):
 def parse_quantity(text: WireQuantity) -> Fraction:
     """Return the exact value of a quantity, in units of one; raise QuantityError with the text and what is allowed."""
     written = text if isinstance(text, str) else repr(text)
+    if plain := _PLAIN.fullmatch(written):
+        digits, suffix = plain.groups("")
+        # No such number is finer than 10^-9. Most quantities are written so, and the rest takes ten times as long.
+        if suffix == "m":
+            return Fraction(int(digits), 1000)
+        return Fraction(min(int(digits) * _SUFFIX[suffix].numerator, _LIMIT))
     match = _GRAMMAR.fullmatch(written)
     if match is None:
         raise QuantityError(

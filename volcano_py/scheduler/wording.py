@@ -1,6 +1,7 @@
 """Texts without their numbers: texts that differ in nothing else are not written in place of each other at once."""
 
 import re
+import sys
 from functools import lru_cache
 from typing import Final
 
@@ -27,4 +28,6 @@ def _masked(text: str) -> str:
     text = _AMOUNTS.sub(r"\1", text)
     masked = _NUMBER.sub("#", text)
     head, colon, reasons = masked.rpartition("nodes are unavailable: ")
-    return masked if not colon else head + colon + ", ".join(sorted(reasons.rstrip(".").split(", ")))
+    if colon:
+        masked = head + colon + ", ".join(sorted(reasons.rstrip(".").split(", ")))
+    return sys.intern(masked)  # thousands of texts differ in nothing but numbers

@@ -86,7 +86,7 @@ class ShownTables:
         self.groups.nothing_awaited()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def shown_condition(text: str) -> int:
     """Return the number of the text that a pod shows."""
     return _number(text)
