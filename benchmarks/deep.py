@@ -3,6 +3,9 @@
 The pods of the gang that ends make room for a gang that waits. With ``shown: true`` the statuses and reasons of each
 cycle are in the cluster before the next one, as after a while; without it none is, as in the first minutes.
 
+With ``pending: true`` the gangs that wait have minResources and are not enqueued yet. Enqueue refuses nearly all of
+them in every cycle, because overcommit enqueues only as many as there may soon be room for.
+
 With ``steps: 2`` the gang ends in two steps, with a cycle after each. In between there is room for half of a gang. The
 first gangs that end so are not counted: the reasons of all jobs change, which is told at once three times.
 """
@@ -55,7 +58,7 @@ def policy_of(case: dict[str, Any]) -> Policy:
 
 def _case(workload: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
     policy, size = policy_of(case), {key: case[key] for key in ("nodes", "jobs", "k", "shapes", "queues")}
-    store, memory, emitted = full_cluster(**size), Memory(), 0
+    store, memory, emitted = full_cluster(**size, enqueued=not case.get("pending")), Memory(), 0
     steps = case.get("steps", 1)
     uncounted = 1 + (0 if steps == 1 else TURNS * steps)  # the first cycle tells all pods why they wait
     cpu: list[float] = []
@@ -80,7 +83,7 @@ def _case(workload: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
         "first_ms": round(cpu[0], 1),
         **{
             f"{stage}_ms": _stage(reports[uncounted:], stage)
-            for stage in ("open", "allocate", "preempt", "reclaim", "close")
+            for stage in ("open", "enqueue", "allocate", "preempt", "reclaim", "close")
         },
         "decisions": emitted,
     }
@@ -90,8 +93,11 @@ def _stage(reports: Iterable[CycleReport], stage: str) -> float:
     return round(statistics.median(report.seconds.get(stage, 0.0) for report in reports) * 1e3, 1)
 
 
-def full_cluster(nodes: int, jobs: int, k: int, shapes: int, queues: int) -> ClusterStore:
-    """Return a store of full nodes; gangs of k run there, and ``jobs`` gangs of k wait, in turn in all queues."""
+def full_cluster(nodes: int, jobs: int, k: int, shapes: int, queues: int, *, enqueued: bool = True) -> ClusterStore:
+    """Return a store of full nodes; gangs of k run there, and ``jobs`` gangs of k wait, in turn in all queues.
+
+    If they are not ``enqueued``, they wait for that, with minResources as the controllers write them.
+    """
     store = cluster(nodes, 0, k, shapes)
     names = [f"q{number}" for number in range(queues)] if queues > 1 else ["default"]
     for name in names:
@@ -104,7 +110,9 @@ def full_cluster(nodes: int, jobs: int, k: int, shapes: int, queues: int) -> Clu
             store.set_task(record, _shape(0), TaskStatus.RUNNING, f"node-{(number * k + i) // PER_NODE:05d}")
     for number in range(jobs):
         key = JobKey("bench", f"job-{number}")
-        store.set_job(JobRecord(key, f"group-{number}", names[number % queues], k, phase="Inqueue"))
+        least = None if enqueued else {name: k * amount for name, amount in _shape(number % shapes).request}
+        phase = "Inqueue" if enqueued else "Pending"
+        store.set_job(JobRecord(key, f"group-{number}", names[number % queues], k, phase=phase, min_resources=least))
         for i in range(k):
             record = TaskRecord(f"job-{number}-{i}", "bench", f"job-{number}-{i}", key.name)
             store.set_task(record, _shape(number % shapes), TaskStatus.PENDING)

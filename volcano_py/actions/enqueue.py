@@ -6,7 +6,13 @@ Otherwise the next job in order could take its room, and pods may have been evic
 For a job without minResources only its queue must be open. A job that is refused is not tried again in the session. It
 does not stop the next job, unless its queue serves strictly in order (dequeueStrategy fifo). Its users get an event,
 once for each new reason. (In Volcano they get one in every session, and fifo has no effect.)
+
+A job that plugins refuse for sure gets no turn. Plugins say so about many jobs at once (`Hooks.enqueue_refusals`).
+Such a refusal lasts for the session, because each job that is enqueued leaves less room. Its reason is that of the end
+of the action.
 """
+
+from typing import Final
 
 import numpy as np
 
@@ -16,33 +22,92 @@ from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.texts import is_on_its_way
+from volcano_py.model.arrays import Bools, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import PodGroupPhase
 
+_REFUSED_AGAIN: Final = 100
+"""After so many turns that were refused, plugins are asked again which jobs need none."""
+
 
 def enqueue(ssn: Session) -> None:
-    """Run the action: ask for every pending job, in scheduling order, whether it may be enqueued."""
+    """Run the action: find for every pending job, in scheduling order, whether it may be enqueued."""
     rows = ssn.state.jobs.present()
     pending = rows[ssn.state.jobs.phase[rows] == PodGroupPhase.PENDING]
     if ssn.state.outcome.enqueued_before:
         pending = pending[~np.array([_stays_enqueued(ssn, row) for row in pending.tolist()], dtype=bool)]
-    order = SchedulingOrder(ssn.state, ssn.hooks, pending, skip_overused=False)
+    refused = _Refused(ssn, pending)
+    order = SchedulingOrder(ssn.state, ssn.hooks, pending[~refused.find()[pending]], skip_overused=False)
     for queue, row in order:
-        job = ssn.state.job(row)
-        try:
-            refusal = _refusal(ssn, queue, job)
-            if refusal is None:
-                ssn.enqueue(row)
-                ssn.hooks.job_enqueued(job)
-                continue
-        except PluginFailed as failure:
-            ssn.state.report.jobs_refused += 1
-            ssn.skip_job(job, failure)
-            refusal = ssn.state.outcome.skipped[row]
-        ssn.state.outcome.blocked.setdefault(row, refusal)
-        stopped = order.stop_behind(queue, job, "enqueue")
-        if stopped is not None:
+        enqueued = _turn(ssn, queue, row)
+        if not enqueued and (stopped := order.stop_behind(queue, ssn.state.job(row), "enqueue")) is not None:
             ssn.state.outcome.blocked.update(dict.fromkeys(stopped[0], stopped[1]))
+        if refused.after_turn(row, enqueued=enqueued):
+            order.keep(~refused.find())
+    queues = list(ssn.state.queues.values())
+    for row in refused.tell():
+        _turn(ssn, queues[ssn.state.queue_of_job[row]], row)
+
+
+class _Refused:
+    """The pending jobs that plugins refuse for sure, and their reasons."""
+
+    def __init__(self, ssn: Session, pending: Rows) -> None:
+        state = ssn.state
+        # One that is not open refuses jobs for another reason, and in one that serves in order a turn stops others.
+        apart = [queue.record.open and not queue.record.fifo for queue in state.queues.values()]
+        apart.append(False)  # for jobs of no queue
+        self._ssn = ssn
+        self._rows = pending[np.array(apart)[state.queue_of_job[pending]] & state.jobs.has_min_resources[pending]]
+        self._found: Bools = np.zeros(len(state.jobs), dtype=bool)
+        self._left: Bools = np.zeros(len(state.jobs), dtype=bool)  # jobs that have had no turn
+        self._left[self._rows] = True
+        self._turns = 0  # that were refused
+
+    def find(self) -> Bools:
+        """Return the jobs that need no turn, (n_jobs,)."""
+        rows = self._rows[self._left[self._rows] & ~self._found[self._rows]]
+        if len(rows):
+            places, _ = self._ssn.hooks.enqueue_refusals(rows)
+            self._found[rows[places >= 0]] = True
+        return self._found
+
+    def after_turn(self, row: int, *, enqueued: bool) -> bool:
+        """Note that a job has had its turn; say whether it is time to find again which jobs need none."""
+        self._left[row] = False
+        self._turns += not enqueued
+        return not enqueued and self._turns % _REFUSED_AGAIN == 0
+
+    def tell(self) -> list[int]:
+        """Record why the jobs that were found are refused, and return those of which no plugin says so any more."""
+        rows, outcome = self._rows[self._found[self._rows]], self._ssn.state.outcome
+        if not len(rows):
+            return []
+        places, reasons = self._ssn.hooks.enqueue_refusals(rows)
+        found = [reasons[place] for place in places[places >= 0].tolist()]
+        refused = rows[places >= 0]
+        self._ssn.state.report.jobs_refused += len(refused)
+        self._ssn.announce_refusals(refused, [reason.text for reason in found])
+        for row, reason in zip(refused.tolist(), found, strict=True):  # a Python loop over the jobs that are refused
+            outcome.blocked.setdefault(row, reason)
+        return [int(row) for row in rows[places < 0]]
+
+
+def _turn(ssn: Session, queue: QueueInfo, row: int) -> bool:
+    """Enqueue a job if it may be enqueued, else record why not; say whether it is enqueued."""
+    job, outcome = ssn.state.job(row), ssn.state.outcome
+    try:
+        refusal = _refusal(ssn, queue, job)
+        if refusal is None:
+            ssn.enqueue(row)
+            ssn.hooks.job_enqueued(job)
+            return True
+    except PluginFailed as failure:
+        ssn.state.report.jobs_refused += 1
+        ssn.skip_job(job, failure)
+        refusal = outcome.skipped[row]
+    outcome.blocked.setdefault(row, refusal)
+    return False
 
 
 def _stays_enqueued(ssn: Session, row: int) -> bool:

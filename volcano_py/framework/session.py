@@ -4,7 +4,7 @@ It only puts these together. The state is in `state`, asking plugins is in `hook
 `placing`, and evictions are in `evicting`. Policy is in plugins, procedure in actions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from volcano_py.api import keys
@@ -28,6 +28,7 @@ from volcano_py.framework.state.pending_evictions import PendingEvictions
 from volcano_py.framework.state.queue_gates import ComingUsage, QueueGates
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
+from volcano_py.model.arrays import Rows
 from volcano_py.model.decisions import Emit, RecordEvent
 from volcano_py.model.objects import JobRecord
 from volcano_py.model.rejections import Reason
@@ -95,6 +96,19 @@ class Session:
         state.outcome.refusals[job.key] = text
         if text != before:
             state.emit((RecordEvent("PodGroup", *job.key, job.uid, type_, keys.EVENT_UNSCHEDULABLE, text),))
+
+    def announce_refusals(self, job_rows: Rows, texts: Iterable[str]) -> None:
+        """Do the same with normal events for many jobs: nearly all of them were told this text before."""
+        records, before = self.state.jobs.records, self.state.memory.refusals
+        refusals = self.state.outcome.refusals
+        for row, text in zip(job_rows.tolist(), texts, strict=True):  # a Python loop over the jobs that are refused
+            record = records[row]
+            if record is None:
+                continue
+            if before.get(record.key) == text:
+                refusals[record.key] = text
+            else:
+                self.announce_refusal(record, keys.EVENT_NORMAL, text)
 
     def warn(self, job: JobRecord, text: str) -> None:
         """Emit an event that warns the users of a job."""

@@ -16,11 +16,12 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_float
-from volcano_py.framework.contract.extension_points import JobEnqueueable, JobEnqueued, Vote
+from volcano_py.framework.contract.extension_points import JobEnqueueable, JobEnqueued, Vote, Votes
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.state import reservations
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.state import State
+from volcano_py.model.arrays import Rows
 from volcano_py.model.rejections import Reason
 
 DEFAULT_FACTOR: Final = 1.2
@@ -63,7 +64,15 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued):
         if job.record.min_resources is None:
             return Vote.PERMIT
         asked = self._ssn.jobs.min_resources[:, job.row]
-        over = reservations.over_asked(self._reserved + asked, self._idle, asked)
+        return self._answer(reservations.over_asked(self._reserved + asked, self._idle, asked))
+
+    def enqueueable_jobs(self, jobs: Rows) -> Votes:
+        """Compare the minResources of all these jobs with the remaining idle resources."""
+        asked = self._ssn.jobs.min_resources[:, jobs]
+        places, over = reservations.all_over_asked(self._reserved[:, None] + asked, self._idle[:, None], asked)
+        return Votes(places, [self._answer(rows) for rows in over])
+
+    def _answer(self, over: list[int]) -> Vote | Reason:
         if not over:
             return Vote.PERMIT
         names = ", ".join(f"overused {self._ssn.resources.names[row]}" for row in over)

@@ -21,10 +21,11 @@ from typing import Final
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.framework.contract.extension_points import JobEnqueueable, JobEnqueued, Vote
+from volcano_py.framework.contract.extension_points import JobEnqueueable, JobEnqueued, Vote, Votes
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.state import State
+from volcano_py.model.arrays import Rows
 from volcano_py.model.facts import QuotaRecord
 from volcano_py.model.objects import JobRecord
 from volcano_py.model.rejections import Reason
@@ -41,7 +42,7 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued):
 
     def on_session_open(self, ssn: State) -> None:
         """Sum up what jobs enqueued before this session will still use of their namespaces' quotas."""
-        self._quotas = ssn.facts.quotas
+        self._ssn, self._quotas = ssn, ssn.facts.quotas
         self._reserved: dict[str, dict[str, float]] = {}  # namespace -> name -> amount
         self._own: dict[int, dict[str, float]] = {}  # job row -> its part of that when the session opened
         if not self._quotas:
@@ -72,6 +73,15 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued):
             if over:
                 return Reason(self.name, "quota-exceeded", _text(quota, asked, over))
         return Vote.PERMIT
+
+    def enqueueable_jobs(self, jobs: Rows) -> Votes:
+        """Permit the jobs of namespaces without a quota; each other job is asked about."""
+        quotas, records = self._quotas, self._ssn.jobs.records
+        places = np.zeros(len(jobs), dtype=np.int64)
+        if quotas:  # a Python loop over jobs: namespaces are in their records
+            of = [records[row] for row in jobs.tolist()]
+            places[[record is not None and record.key.namespace in quotas for record in of]] = -1
+        return Votes(places, [Vote.PERMIT])
 
     def job_enqueued(self, job: JobInfo) -> None:
         """Reserve the job's minResources in its namespace's quotas."""

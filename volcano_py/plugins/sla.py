@@ -22,11 +22,11 @@ import numpy as np
 
 from volcano_py.api.duration import DurationError, parse_go_duration
 from volcano_py.conf.arguments import Warn, get_string
-from volcano_py.framework.contract.extension_points import JobEnqueueable, JobOrder, JobPipelined, Vote
+from volcano_py.framework.contract.extension_points import JobEnqueueable, JobOrder, JobPipelined, Vote, Votes
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Floats
+from volcano_py.model.arrays import Floats, Rows
 from volcano_py.model.objects import JobRecord
 from volcano_py.snapshot.columns import JobColumns
 
@@ -67,8 +67,8 @@ class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
         return SlaArgs(seconds)
 
     def on_session_open(self, ssn: State) -> None:
-        """Keep the time of the session."""
-        self._now = ssn.now
+        """Keep the session and its time."""
+        self._ssn, self._now = ssn, ssn.now
 
     def job_order(self, jobs: JobColumns) -> Floats:
         """Return the deadline of each job, shape (n_jobs,)."""
@@ -78,6 +78,13 @@ class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
     def job_enqueueable(self, job: JobInfo) -> Vote:
         """Permit a job whose deadline has passed."""
         return self._vote(job)
+
+    def enqueueable_jobs(self, jobs: Rows) -> Votes:
+        """Permit those of these jobs whose deadline has passed."""
+        records = self._ssn.jobs.records
+        # A Python loop over jobs: waiting times are in their records.
+        passed = [(record := records[row]) is not None and self._now >= self._deadline(record) for row in jobs.tolist()]
+        return Votes(np.array(passed, dtype=np.int64), [Vote.ABSTAIN, Vote.PERMIT])
 
     def job_pipelined(self, job: JobInfo) -> Vote:
         """Permit a job whose deadline has passed."""

@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.contract.extension_points import Vote
+from volcano_py.framework.contract.extension_points import Vote, Votes
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.rejections import Reason
 
 # An attribute of an enum costs a call, and votes are asked for every job.
@@ -189,6 +189,40 @@ def rejection(tiers: Tiers, *args: Any) -> Vote | Reason | None:
     return None
 
 
+def rejections(tiers: Tiers, jobs: Rows, ignore: Ignore = _raise) -> tuple[Ints, list[Reason]]:
+    """Return for which reasons a vote on these jobs, rows (n,), ends with no, as far as shortcuts tell.
+
+    The first result has for each job the place of its reason, (n,), or -1 where the job must be put to the vote.
+    """
+    found, reasons = np.full(len(jobs), -1, dtype=np.int64), list[Reason]()
+    open_ = np.ones(len(jobs), dtype=bool)  # jobs about which all answers so far are known and none ends the vote
+    for tier in tiers:
+        permitted = np.zeros(len(jobs), dtype=bool)
+        for point in tier:
+            try:
+                votes: Votes | None = Point(point.plugin, "enqueueable_jobs")(jobs)
+                if votes is None:
+                    return found, reasons
+                _check_votes(point, votes, len(jobs))
+            except PluginFailed as failure:
+                ignore(failure)
+                return found, reasons
+            # One entry more: the place -1 stands for a job that the plugin must be asked about.
+            of_reason = np.full(len(votes.answers) + 1, -1)
+            goes_on, permits = np.zeros((2, len(votes.answers) + 1), dtype=bool)
+            for place, answer in enumerate(votes.answers):
+                if isinstance(answer, Reason):
+                    of_reason[place] = len(reasons)
+                    reasons.append(answer)
+                else:
+                    goes_on[place], permits[place] = answer != _REJECT, answer == _PERMIT
+            found = np.where(open_, of_reason[votes.places], found)
+            open_ &= goes_on[votes.places]
+            permitted |= permits[votes.places]
+        open_ &= ~permitted
+    return found, reasons
+
+
 def starving(tiers: Tiers, *args: Any) -> bool:
     """The first tier with such a plugin decides, and all in it must say yes; without any: no."""
     for tier in tiers:
@@ -258,6 +292,12 @@ def _check_mask(point: Point, answer: Any, n: int) -> None:
     if not isinstance(answer, np.ndarray) or answer.dtype != bool or answer.shape != (n,):
         found = f"{answer.dtype} {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
         raise PluginFailed(point.plugin.name, point.method, f"expected a mask of shape ({n},), got {found}")
+
+
+def _check_votes(point: Point, votes: Any, n: int) -> None:
+    if not isinstance(votes, Votes) or votes.places.shape != (n,) or not (votes.places < len(votes.answers)).all():
+        text = f"enqueueable_jobs must return Votes with the place of an answer for each of {n} jobs"
+        raise PluginFailed(point.plugin.name, "enqueueable_jobs", text)
 
 
 def notify(points: Points, *args: Any) -> None:

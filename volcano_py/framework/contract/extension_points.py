@@ -7,7 +7,7 @@ switch that is absent in a loaded conf is on.
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from enum import IntEnum
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ from volcano_py.framework.contract.extension_point import ExtensionPoint
 from volcano_py.framework.contract.normalization import NormalizedScore
 from volcano_py.framework.contract.topology import DomainOrder, LeafOrder, NearOrder, TierLimits
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot.columns import JobColumns, NodeColumns, TaskColumns
@@ -58,6 +58,14 @@ class Vote(IntEnum):
     REJECT = -1
     ABSTAIN = 0
     PERMIT = 1
+
+
+class Votes(NamedTuple):
+    """Opinions on many jobs."""
+
+    places: Ints
+    """For each job the place of its answer, (n,), or -1 for a job that the plugin must be asked about."""
+    answers: Sequence["Vote | Reason"]
 
 
 class JobOrder(ExtensionPoint):
@@ -134,10 +142,18 @@ class JobEnqueueable(ExtensionPoint):
     """May a pending job be enqueued, so that its pods can be created and placed? Rule: vote."""
 
     switch = "enableJobEnqueued"
+    shortcuts: ClassVar = {"enqueueable_jobs": "job_enqueueable"}
 
     @abstractmethod
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
         """Return an opinion; a reason is a rejection with a text for users."""
+
+    def enqueueable_jobs(self, jobs: Rows) -> Votes | None:
+        """Return what `job_enqueueable` says now about jobs with minResources, rows (n,); None: each is asked about.
+
+        A job that is rejected here must stay rejected, for whatever reason, while other jobs are enqueued.
+        """
+        return None
 
 
 class JobEnqueued(ExtensionPoint):

@@ -15,7 +15,7 @@ from volcano_py.framework.hooks.plugin_calls import ActivePlugin, PluginCalls
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
-from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import TaskStatus
 
@@ -127,6 +127,13 @@ class Hooks:
         if answer is None or isinstance(answer, Reason):
             return answer
         return Reason("enqueue", "not-enqueued", f"PodGroup {job.key} waits: a plugin of the configuration rejects it")
+
+    def enqueue_refusals(self, jobs: Rows) -> tuple[Ints, list[Reason]]:
+        """Return why some of these pending jobs with minResources may certainly not be enqueued.
+
+        The first result has for each job the place of its reason, (n,), or -1 where `enqueue_refusal` must say it.
+        """
+        return combine.rejections(self._job_enqueueable, jobs, self.ignore)
 
     def job_enqueued(self, job: JobInfo) -> None:
         """Tell the plugins that a pending job has been enqueued."""

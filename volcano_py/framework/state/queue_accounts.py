@@ -97,6 +97,10 @@ class QueueColumns:
     def __len__(self) -> int:
         return len(self.records)
 
+    def rows_of_jobs(self, jobs: Rows) -> Rows:
+        """Return the rows of the queues of these jobs, (n,); -1 without a PodGroup or its queue."""
+        return self._of_job[jobs]
+
     def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
         """Count ``amount`` more for the queue of a job."""
         row = self.row_of_job[job_row]

@@ -14,7 +14,7 @@ import numpy as np
 
 from volcano_py.api import keys
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Floats
+from volcano_py.model.arrays import Floats, Ints
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.statuses import ALLOCATED_STATUSES, PodGroupPhase
 from volcano_py.snapshot.columns import JobColumns
@@ -73,3 +73,17 @@ def over_asked(need: Floats, limit: Floats, asked: Floats) -> list[int]:
     over = (asked > 0) & (need > limit)
     over[PODS_ROW] = False
     return [row for row, is_over in enumerate(over.tolist()) if is_over]  # for a few resources faster than an array
+
+
+def all_over_asked(need: Floats, limit: Floats, asked: Floats) -> tuple[Ints, list[list[int]]]:
+    """Return the answers of `over_asked` for many jobs, all (n_resources, n) or of a shape that broadcasts to it.
+
+    The first result has for each job the place of its answer among those of the second one, (n,).
+    """
+    over = (asked > 0) & (need > limit)
+    over[PODS_ROW] = False
+    places = np.zeros(over.shape[1], dtype=np.int64)
+    for row in np.flatnonzero(over.any(axis=1)).tolist():  # a Python loop over the resources that are short
+        places = np.unique(places * 2 + over[row], return_inverse=True)[1]
+    firsts = np.unique(places, return_index=True)[1]
+    return places, [np.flatnonzero(over[:, first]).tolist() for first in firsts.tolist()]

@@ -43,6 +43,7 @@ from volcano_py.framework.contract.extension_points import (
     VictimFilter,
     VictimQueueOrder,
     Vote,
+    Votes,
 )
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
@@ -51,7 +52,7 @@ from volcano_py.framework.state import reservations
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.queue_accounts import JobStamp, JobSums
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Bools, Floats
+from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.queue_limits import capability, divisors, not_open, over_limit, room_for, shares, without_room
 from volcano_py.model.queue_tree import QueueTree
 from volcano_py.model.rejections import Reason
@@ -275,13 +276,36 @@ class Capacity(
             need = asked + self._held[:, above] + self._reserved[:, above] - self._elastic[:, above]
             over = reservations.over_asked(need, self._due.ceiling[:, above], asked)
             if over:
-                return self._insufficient(row, above, over)
+                return self._insufficient(over, above if above != row else -1)
         return Vote.PERMIT
 
-    def _insufficient(self, row: int, above: int, over: list[int]) -> Reason:
+    def enqueueable_jobs(self, jobs: Rows) -> Votes:
+        """Compare the minResources of all these jobs with the ceilings of their queues, then of those above, and so on.
+
+        Jobs of a queue that takes none are asked about.
+        """
+        rows, asked = self._queues.rows_of_jobs(jobs), self._ssn.jobs.min_resources[:, jobs]
+        answers: list[Vote | Reason] = [Vote.PERMIT]
+        places = np.where(self._shut[rows], -1, 0)
+        left = np.flatnonzero(places == 0)
+        above, named = rows[left], np.full(len(left), -1)  # a job's own queue is not named
+        while len(left):  # a Python loop over the levels of the tree
+            need = asked[:, left] + self._held[:, above] + self._reserved[:, above] - self._elastic[:, above]
+            which, over = reservations.all_over_asked(need, self._due.ceiling[:, above], asked[:, left])
+            refused = np.array([bool(short) for short in over], dtype=bool)[which]
+            alike, of_refused = np.unique(np.stack((which[refused], named[refused])), axis=1, return_inverse=True)
+            places[left[refused]] = len(answers) + of_refused.reshape(-1)
+            answers += [self._insufficient(over[place], queue) for place, queue in alike.T.tolist()]
+            left, above = left[~refused], self._tree.parents[above[~refused]]
+            left, above = left[above >= 0], above[above >= 0]
+            named = above
+        return Votes(places, answers)
+
+    def _insufficient(self, over: list[int], above: int) -> Reason:
+        """Return the reason why a queue has no room below its own ceiling, or below that of a queue above, if any."""
         names = ", ".join(f"insufficient {self._ssn.resources.names[resource]}" for resource in over)
         text = f"queue resource quota insufficient: {names}"
-        if above != row:
+        if above >= 0:
             text += f' in queue "{self._queues.records[above].name}" above'
         return Reason(self.name, "queue-quota", text)
 

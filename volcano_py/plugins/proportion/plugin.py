@@ -42,6 +42,7 @@ from volcano_py.framework.contract.extension_points import (
     VictimFilter,
     VictimQueueOrder,
     Vote,
+    Votes,
 )
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
@@ -50,7 +51,7 @@ from volcano_py.framework.state import reservations
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.report import QueueReport
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Bools, Floats
+from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.queue_limits import (
     capabilities,
     capability,
@@ -261,7 +262,17 @@ class Proportion(
             return Vote.PERMIT
         asked = self._ssn.jobs.min_resources[:, job.row]
         need = asked + self._queues.taken[:, row] + self._reserved[:, row] - self._elastic[:, row]
-        over = reservations.over_asked(need, self._capability[:, row], asked)
+        return self._answer(reservations.over_asked(need, self._capability[:, row], asked))
+
+    def enqueueable_jobs(self, jobs: Rows) -> Votes:
+        """Compare the minResources of all these jobs with the capability of their queues."""
+        rows, asked = self._queues.rows_of_jobs(jobs), self._ssn.jobs.min_resources[:, jobs]
+        need = asked + self._queues.taken[:, rows] + self._reserved[:, rows] - self._elastic[:, rows]
+        places, over = reservations.all_over_asked(need, self._capability[:, rows], asked)
+        places[self._shut[rows]] = len(over)
+        return Votes(places, [*map(self._answer, over), Vote.REJECT])
+
+    def _answer(self, over: list[int]) -> Vote | Reason:
         if not over:
             return Vote.PERMIT
         names = ", ".join(f"insufficient {self._ssn.resources.names[resource]}" for resource in over)
