@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from tests.framework.sessions import a_session
-from tests.reference.world import World, a_job, a_node, a_shape, a_task
+from tests.reference.world import World, a_job, a_node, a_queue, a_shape, a_task
 from volcano_py.actions.enqueue import enqueue
 from volcano_py.framework.contract import combine
 from volcano_py.framework.contract.extension_points import JobEnqueueable, Vote, Votes
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Rows
 from volcano_py.model.facts import QuotaRecord
 from volcano_py.model.objects import QueueRecord
@@ -56,6 +57,7 @@ TIERS = {
     "sla beside": ((Priority, Sla, Overcommit), (Proportion,)),
     "capacity": ((Overcommit, Capacity),),
     "tree": ((Tree,),),
+    "overcommit and tree": ((Overcommit, Tree),),
     "quotas": ((ResourceQuotas, Overcommit),),
     "foreign first": ((Odd, Overcommit), (Proportion,)),
     "foreign last": ((Overcommit, Proportion, Odd),),
@@ -128,7 +130,7 @@ def test_the_same_jobs_are_enqueued_as_if_each_had_a_turn(
     store = a_cluster(Random(f"{seed} {tiers}"))
     found = run(store, tiers)
     with monkeypatch.context() as patch:
-        patch.setattr(combine, "rejections", lambda _, jobs, ignore: (np.full(len(jobs), -1), []))
+        patch.setattr(combine, "rejections", lambda _, jobs, *others: (np.full(len(jobs), -1), []))
         turned = run(store, tiers)
 
     assert names(found) == names(turned)
@@ -159,6 +161,48 @@ def test_jobs_without_a_turn_are_told_what_holds_when_all_others_are_enqueued() 
     ]
 
 
+def test_a_queue_whose_jobs_are_all_refused_keeps_its_place_among_the_others() -> None:
+    """Branches a and b hold the same share, and the full queue a1 was created first: so branch a has the next turn."""
+    branch, leaf = {"deserved": {"cpu": 8}}, {"deserved": {"cpu": 4}}
+    queues = (
+        a_queue("root"),
+        a_queue("a", "root", **branch),
+        a_queue("b", "root", **branch),
+        a_queue("a1", "a", capability={"cpu": 1}, creation=1.0, **leaf),
+        a_queue("b1", "b", creation=2.0, **branch),
+        a_queue("a2", "a", creation=3.0, **leaf),
+    )
+    asked = {"ja1": ("a1", 1000.0), "jb1": ("b1", 6000.0), "ja2": ("a2", 6000.0)}
+    jobs = tuple(
+        a_job(name, queue=queue, phase="Pending", min_resources={"cpu": cpu}) for name, (queue, cpu) in asked.items()
+    )
+    running = {"ra": "a1", "rb": "b1"}
+    jobs += tuple(
+        a_job(name, queue=queue, phase="Running", min_resources={"cpu": 1000.0}) for name, queue in running.items()
+    )
+    tasks = tuple(
+        a_task(f"{name}-0", a_shape(cpu=1), job=name, status=TaskStatus.RUNNING, node="n1") for name in running
+    )
+    store = World((a_node(cpu=10, memory="64Gi"),), queues, jobs, tasks).store()
+
+    assert names(run(store, "overcommit and tree")) == ["ja2"]
+
+
+def test_a_plugin_that_failed_to_open_is_not_asked_about_many_jobs() -> None:
+    class Late(Overcommit):
+        name = "late"
+
+        def on_session_open(self, ssn: State) -> None:
+            super().on_session_open(ssn)
+            raise RuntimeError("quota server down")
+
+    job = a_job("j", min_resources={"cpu": 99_000.0}, phase="Pending")
+    ssn = a_session(World((a_node(),), jobs=(job,)), Late(), actions=frozenset({"enqueue"}))
+    enqueue(ssn)
+    assert [reason.code for reason in ssn.state.outcome.skipped.values()] == ["plugin-failed"]
+    assert not ssn.state.outcome.refusals
+
+
 def test_a_plugin_that_takes_back_a_certain_refusal_costs_no_job_its_turn() -> None:
     class Fickle(Plugin, JobEnqueueable):
         name = "fickle"
@@ -178,7 +222,15 @@ def test_a_plugin_that_takes_back_a_certain_refusal_costs_no_job_its_turn() -> N
     assert names(ssn) == ["j"]
 
 
-@pytest.mark.parametrize("answer", [None, Votes(np.zeros(9, dtype=np.int64), [Vote.REJECT]), "nonsense"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        "nonsense",
+        Votes([0], [Vote.REJECT]),  # type: ignore[arg-type]
+        *(Votes(np.array(places), [Vote.REJECT]) for places in ([0, 0], [0.0], [False], [-2], [1])),
+    ],
+)
 def test_a_job_is_put_to_the_vote_if_a_plugin_has_no_good_answer_for_many(answer: Any) -> None:
     class Wrong(Plugin, JobEnqueueable):
         name = "wrong"

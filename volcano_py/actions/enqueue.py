@@ -7,9 +7,9 @@ For a job without minResources only its queue must be open. A job that is refuse
 does not stop the next job, unless its queue serves strictly in order (dequeueStrategy fifo). Its users get an event,
 once for each new reason. (In Volcano they get one in every session, and fifo has no effect.)
 
-A job that plugins refuse for sure gets no turn. Plugins say so about many jobs at once (`Hooks.enqueue_refusals`).
-Such a refusal lasts for the session, because each job that is enqueued leaves less room. Its reason is that of the end
-of the action.
+A job that plugins certainly refuse gets no turn. Plugins say so about many jobs at once (`Hooks.enqueue_refusals`).
+Such a refusal lasts for the session, because each job that is enqueued leaves less room. The reason of a job without a
+turn is that of the end of the action.
 """
 
 from typing import Final
@@ -26,8 +26,8 @@ from volcano_py.model.arrays import Bools, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import PodGroupPhase
 
-_REFUSED_AGAIN: Final = 100
-"""After so many turns that were refused, plugins are asked again which jobs need none."""
+_PATIENCE: Final = 100
+"""After so many turns in which jobs were refused, plugins are asked again which jobs need none; then twice as many."""
 
 
 def enqueue(ssn: Session) -> None:
@@ -36,50 +36,64 @@ def enqueue(ssn: Session) -> None:
     pending = rows[ssn.state.jobs.phase[rows] == PodGroupPhase.PENDING]
     if ssn.state.outcome.enqueued_before:
         pending = pending[~np.array([_stays_enqueued(ssn, row) for row in pending.tolist()], dtype=bool)]
-    refused = _Refused(ssn, pending)
-    order = SchedulingOrder(ssn.state, ssn.hooks, pending[~refused.find()[pending]], skip_overused=False)
+    refused = _CertainlyRefused(ssn, pending)
+    order = SchedulingOrder(ssn.state, ssn.hooks, pending, skip_overused=False, futile=refused)
     for queue, row in order:
         enqueued = _turn(ssn, queue, row)
+        refused.after_turn(row, enqueued=enqueued)
         if not enqueued and (stopped := order.stop_behind(queue, ssn.state.job(row), "enqueue")) is not None:
             ssn.state.outcome.blocked.update(dict.fromkeys(stopped[0], stopped[1]))
-        if refused.after_turn(row, enqueued=enqueued):
-            order.keep(~refused.find())
     queues = list(ssn.state.queues.values())
-    for row in refused.tell():
+    for row in refused.explain():
         _turn(ssn, queues[ssn.state.queue_of_job[row]], row)
 
 
-class _Refused:
-    """The pending jobs that plugins refuse for sure, and their reasons."""
+class _CertainlyRefused:
+    """The pending jobs that plugins certainly refuse, and their reasons."""
 
     def __init__(self, ssn: Session, pending: Rows) -> None:
         state = ssn.state
-        # One that is not open refuses jobs for another reason, and in one that serves in order a turn stops others.
-        apart = [queue.record.open and not queue.record.fifo for queue in state.queues.values()]
-        apart.append(False)  # for jobs of no queue
+        # A queue that is not open has another reason. In a queue that serves in order, a refused turn stops other jobs.
+        asked = [queue.record.open and not queue.record.fifo for queue in state.queues.values()]
+        asked.append(False)  # for jobs of no queue
         self._ssn = ssn
-        self._rows = pending[np.array(apart)[state.queue_of_job[pending]] & state.jobs.has_min_resources[pending]]
+        self._rows = pending[np.array(asked)[state.queue_of_job[pending]] & state.jobs.has_min_resources[pending]]
         self._found: Bools = np.zeros(len(state.jobs), dtype=bool)
-        self._left: Bools = np.zeros(len(state.jobs), dtype=bool)  # jobs that have had no turn
-        self._left[self._rows] = True
-        self._turns = 0  # that were refused
+        self._had_turn: Bools = np.zeros(len(state.jobs), dtype=bool)
+        self._refused_turns, self._patience = 0, _PATIENCE
+        self._enqueued = False  # whether a job was enqueued since plugins were asked
+        self._ask()
 
-    def find(self) -> Bools:
+    def known(self) -> Bools:
         """Return the jobs that need no turn, (n_jobs,)."""
-        rows = self._rows[self._left[self._rows] & ~self._found[self._rows]]
+        if self._enqueued and self._refused_turns >= self._patience:
+            self._ask()
+            self._refused_turns, self._patience = 0, self._patience * 2
+        return self._found
+
+    def includes(self, row: int) -> bool:
+        """Say whether a job needs no turn."""
+        return bool(self._found[row])
+
+    def _ask(self) -> None:
+        """Ask plugins about all jobs that still wait for their turn."""
+        rows = self._rows[~(self._had_turn | self._found)[self._rows]]
         if len(rows):
             places, _ = self._ssn.hooks.enqueue_refusals(rows)
             self._found[rows[places >= 0]] = True
-        return self._found
+        self._enqueued = False
 
-    def after_turn(self, row: int, *, enqueued: bool) -> bool:
-        """Note that a job has had its turn; say whether it is time to find again which jobs need none."""
-        self._left[row] = False
-        self._turns += not enqueued
-        return not enqueued and self._turns % _REFUSED_AGAIN == 0
+    def after_turn(self, row: int, *, enqueued: bool) -> None:
+        """Note that a job has had its turn."""
+        self._had_turn[row] = True
+        self._refused_turns += not enqueued
+        self._enqueued |= enqueued
 
-    def tell(self) -> list[int]:
-        """Record why the jobs that were found are refused, and return those of which no plugin says so any more."""
+    def explain(self) -> list[int]:
+        """Record why the jobs without a turn are refused. Return those that no plugin refuses any more.
+
+        A plugin that keeps its promise leaves none of them.
+        """
         rows, outcome = self._rows[self._found[self._rows]], self._ssn.state.outcome
         if not len(rows):
             return []

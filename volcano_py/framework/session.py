@@ -98,7 +98,7 @@ class Session:
             state.emit((RecordEvent("PodGroup", *job.key, job.uid, type_, keys.EVENT_UNSCHEDULABLE, text),))
 
     def announce_refusals(self, job_rows: Rows, texts: Iterable[str]) -> None:
-        """Do the same with normal events for many jobs: nearly all of them were told this text before."""
+        """Emit normal events that say why many jobs are not enqueued; nearly all of them were told this text before."""
         records, before = self.state.jobs.records, self.state.memory.refusals
         refusals = self.state.outcome.refusals
         for row, text in zip(job_rows.tolist(), texts, strict=True):  # a Python loop over the jobs that are refused

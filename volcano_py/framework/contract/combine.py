@@ -1,6 +1,6 @@
 """How the answers of several plugins are combined; `contract.extension_points` names the rule of each question."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
@@ -189,16 +189,21 @@ def rejection(tiers: Tiers, *args: Any) -> Vote | Reason | None:
     return None
 
 
-def rejections(tiers: Tiers, jobs: Rows, ignore: Ignore = _raise) -> tuple[Ints, list[Reason]]:
+def rejections(
+    tiers: Tiers, jobs: Rows, failed: Container[Any] = (), ignore: Ignore = _raise
+) -> tuple[Ints, list[Reason]]:
     """Return for which reasons a vote on these jobs, rows (n,), ends with no, as far as shortcuts tell.
 
     The first result has for each job the place of its reason, (n,), or -1 where the job must be put to the vote.
+    Nothing is known from a plugin on that has ``failed`` to open.
     """
     found, reasons = np.full(len(jobs), -1, dtype=np.int64), list[Reason]()
     open_ = np.ones(len(jobs), dtype=bool)  # jobs about which all answers so far are known and none ends the vote
     for tier in tiers:
         permitted = np.zeros(len(jobs), dtype=bool)
         for point in tier:
+            if point.plugin in failed:
+                return found, reasons
             try:
                 votes: Votes | None = Point(point.plugin, "enqueueable_jobs")(jobs)
                 if votes is None:
@@ -295,8 +300,15 @@ def _check_mask(point: Point, answer: Any, n: int) -> None:
 
 
 def _check_votes(point: Point, votes: Any, n: int) -> None:
-    if not isinstance(votes, Votes) or votes.places.shape != (n,) or not (votes.places < len(votes.answers)).all():
-        text = f"enqueueable_jobs must return Votes with the place of an answer for each of {n} jobs"
+    places = votes.places if isinstance(votes, Votes) else None
+    if (
+        not isinstance(places, np.ndarray)
+        or places.shape != (n,)
+        or not np.issubdtype(places.dtype, np.integer)
+        or places.min(initial=0) < -1
+        or places.max(initial=-1) >= len(votes.answers)
+    ):
+        text = f"it must return Votes: for each of {n} jobs the place of an answer, or -1, in an array of integers"
         raise PluginFailed(point.plugin.name, "enqueueable_jobs", text)
 
 

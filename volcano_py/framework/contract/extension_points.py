@@ -151,7 +151,8 @@ class JobEnqueueable(ExtensionPoint):
     def enqueueable_jobs(self, jobs: Rows) -> Votes | None:
         """Return what `job_enqueueable` says now about jobs with minResources, rows (n,); None: each is asked about.
 
-        A job that is rejected here must stay rejected, for whatever reason, while other jobs are enqueued.
+        While other jobs are enqueued, a rejection must stay one, for whatever reason, and no other answer may become a
+        permit: a permit of an earlier tier would overrule the rejection of a later one.
         """
         return None
 

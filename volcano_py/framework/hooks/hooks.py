@@ -133,7 +133,7 @@ class Hooks:
 
         The first result has for each job the place of its reason, (n,), or -1 where `enqueue_refusal` must say it.
         """
-        return combine.rejections(self._job_enqueueable, jobs, self.ignore)
+        return combine.rejections(self._job_enqueueable, jobs, self._calls.failed, self.ignore)
 
     def job_enqueued(self, job: JobInfo) -> None:
         """Tell the plugins that a pending job has been enqueued."""

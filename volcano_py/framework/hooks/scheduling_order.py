@@ -78,6 +78,8 @@ class _Waiting:
     def skip(self, jobs: Bools) -> None:
         """Drop the first jobs as long as they are among these, mask (n_jobs,), and have had no turn yet."""
         if not self._returned:
+            if self._next < len(self._rows) and not jobs[self._rows[self._next]]:
+                return
             wanted = np.flatnonzero(~jobs[self._rows[self._next :]])
             self._next = self._next + int(wanted[0]) if len(wanted) else len(self._rows)
         # A Python loop up to the job that was given back.

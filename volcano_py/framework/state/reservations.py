@@ -83,7 +83,8 @@ def all_over_asked(need: Floats, limit: Floats, asked: Floats) -> tuple[Ints, li
     over = (asked > 0) & (need > limit)
     over[PODS_ROW] = False
     places = np.zeros(over.shape[1], dtype=np.int64)
-    for row in np.flatnonzero(over.any(axis=1)).tolist():  # a Python loop over the resources that are short
+    # A Python loop over the resources that are short: jobs keep the same place as long as they are alike.
+    for row in np.flatnonzero(over.any(axis=1)).tolist():
         places = np.unique(places * 2 + over[row], return_inverse=True)[1]
     firsts = np.unique(places, return_index=True)[1]
     return places, [np.flatnonzero(over[:, first]).tolist() for first in firsts.tolist()]
