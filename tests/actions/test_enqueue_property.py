@@ -222,15 +222,11 @@ def test_a_plugin_that_takes_back_a_certain_refusal_costs_no_job_its_turn() -> N
     assert names(ssn) == ["j"]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        None,
-        "nonsense",
-        Votes([0], [Vote.REJECT]),  # type: ignore[arg-type]
-        *(Votes(np.array(places), [Vote.REJECT]) for places in ([0, 0], [0.0], [False], [-2], [1])),
-    ],
-)
+WRONG_PLACES: list[Any] = [[0], *map(np.array, ([0, 0], [0.0], [False], [-2], [1]))]
+"""Of one job, whose plugin has one answer."""
+
+
+@pytest.mark.parametrize("answer", [None, "nonsense", *(Votes(places, [Vote.REJECT]) for places in WRONG_PLACES)])
 def test_a_job_is_put_to_the_vote_if_a_plugin_has_no_good_answer_for_many(answer: Any) -> None:
     class Wrong(Plugin, JobEnqueueable):
         name = "wrong"
