@@ -19,7 +19,7 @@ VC_SCHEDULER = Path(sys.executable).with_name("vc-scheduler")
 VC_CONTROLLERS = VC_SCHEDULER.with_name("vc-controller-manager")
 # An installed program runs the package of its installation; the result names the commit of this checkout.
 THIS_CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-READY_S = 120.0
+READY_S = 600.0  # a million pods take minutes to read
 _END_S = 20.0
 _REQUESTS = re.compile(r"^volcano_py_api_requests_total\{([^}]*)\} (\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')

@@ -19,7 +19,7 @@ from volcano_py.runtime.loop import loop_factory
 from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
 
 GANG = 100
-_SETTLES_S = 300.0
+_SETTLES_S = 900.0
 NAMESPACE = "running"
 WAITING = "waiting"
 PER_NODE = 16

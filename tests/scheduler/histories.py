@@ -17,7 +17,7 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import Memory
 from volcano_py.framework.state.report import CycleReport
-from volcano_py.model.decisions import Bind, Decision, Evict, SetPodCondition
+from volcano_py.model.decisions import Bind, Decision, Evict, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.scheduler import Policy, run_cycle
@@ -291,5 +291,14 @@ class History:
     def _writes_are_lost(self) -> None:
         if self._late:
             kept = self._random.sample(self._late, len(self._late) // 2)
+            lost = [one for one in self._late if one not in kept]
             self._late = [one for one in self._late if one in kept]
-            self.cluster.cache.write_lost()
+            if self._random.random() < 0.3:
+                self.cluster.cache.write_lost()
+                return
+            for decision in lost:
+                match decision:
+                    case SetPodCondition(task=task):
+                        self.cluster.cache.write_lost(task)
+                    case SetPodGroupStatus(job=job):
+                        self.cluster.cache.write_lost(job)

@@ -208,6 +208,36 @@ async def test_a_full_write_queue_drops_new_keys_and_still_merges_old_ones(
     assert registry.get_sample_value("volcano_py_lane_writes_total", labels) == 1
 
 
+async def test_what_was_dropped_is_asked_for_once_when_the_queue_is_nearly_empty(a_write_queue, sink, clock):
+    write_queue = a_write_queue(WriteQueueOptions(rate_per_s=10, burst=1, workers=1, capacity=20))
+    lost: list[str | None] = []
+    write_queue.on_lost(lost.append)
+
+    for number in range(50):
+        write_queue.put(f"pod-{number}", number)
+    await advance(clock, 1.0, step=0.05)
+    assert lost == []
+    await advance(clock, 1.0, step=0.05)
+
+    assert lost == [None]
+    assert len(sink.written) < 50
+    await advance(clock, 3.0, step=0.05)
+    assert lost == [None]
+
+
+async def test_what_was_dropped_is_asked_for_if_the_others_need_no_write_any_more(a_write_queue):
+    write_queue = a_write_queue(WriteQueueOptions(rate_per_s=10, burst=1, capacity=2, delay_s=60.0))
+    lost: list[str | None] = []
+    write_queue.on_lost(lost.append)
+
+    for key in "abc":
+        write_queue.put(key, 1)
+    for key in "ab":
+        write_queue.discard(key)
+
+    assert lost == [None]
+
+
 async def test_a_passing_failure_is_tried_again(a_write_queue, sink, clock):
     write_queue = a_write_queue()
     sink.problems = [errors.ServerError("patch", "/api/v1/pods", "down", status=503)] * 2
@@ -233,12 +263,15 @@ async def test_a_lasting_failure_is_given_up(a_write_queue, sink, clock):
 async def test_a_refusal_is_not_tried_again(a_write_queue, sink, clock):
     write_queue = a_write_queue()
     sink.problems = [errors.Forbidden("patch", "/api/v1/pods", "no", status=403)]
+    lost: list[str | None] = []
+    write_queue.on_lost(lost.append)
 
     write_queue.put("a", 1)
     await advance(clock, 5)
 
     assert sink.written == []
     assert sink.problems == []
+    assert lost == ["a"]
 
 
 async def test_a_write_in_a_terminating_namespace_is_obsolete_and_no_failure(a_write_queue, sink, registry, clock):

@@ -28,7 +28,7 @@ from volcano_py.cache.volumes import StorageEvents, Volumes
 from volcano_py.ledger.ledger import Ledger, Patience
 from volcano_py.model.decisions import Decision
 from volcano_py.model.loads import NodeLoad
-from volcano_py.model.objects import JobKey, TaskTrait
+from volcano_py.model.objects import JobKey, TaskRef, TaskTrait
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.runtime.clock import Clock, RealClock
 from volcano_py.snapshot.columns import Snapshot
@@ -141,10 +141,22 @@ class ClusterCache:
         """Call ``callback`` after every batch of events with the kinds of changes in it; see `changes.HELPFUL`."""
         self._state.subscribe(callback)
 
-    def write_lost(self) -> None:
-        """Note that something decided will not be written, so that a cycle decides it again."""
-        self._state.store.job_marks.all_changed()
-        self._state.store.shown.nothing_awaited()
+    def write_lost(self, lost: TaskRef | JobKey | str | None = None) -> None:
+        """Note that something decided will not be written, so that a cycle decides it again.
+
+        It is about one pod, one PodGroup or one queue; None stands for all of them, and costs a full cycle. What is
+        decided about queues is decided in every cycle.
+        """
+        store = self._state.store
+        match lost:
+            case None:
+                store.job_marks.all_changed()
+                store.shown.nothing_awaited()
+            case TaskRef(uid=uid):
+                for row in store.rows_of((uid,)):
+                    store.shown.pods.forget(row)
+            case JobKey() if (job_row := store.job_marks.row(lost)) is not None:
+                store.shown.groups.forget(job_row)
         self._state.note(Change.WRITE_LOST)
         self._state.notify()
 

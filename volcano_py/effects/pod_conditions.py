@@ -83,8 +83,8 @@ class PodConditionWriter:
         """How many pods wait for a write."""
         return self._first.backlog + self._changed.backlog
 
-    def on_lost(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` for each value that will not be written."""
+    def on_lost(self, callback: Callable[[TaskRef | None], None]) -> None:
+        """Call ``callback`` as `WriteQueue.on_lost` does."""
         self._first.on_lost(callback)
         self._changed.on_lost(callback)
 

@@ -54,8 +54,8 @@ class GateLifter:
         """How many pods wait for a write."""
         return self._write_queue.backlog
 
-    def on_lost(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` for each value that will not be written."""
+    def on_lost(self, callback: Callable[[TaskRef | None], None]) -> None:
+        """Call ``callback`` as `WriteQueue.on_lost` does."""
         self._write_queue.on_lost(callback)
 
     def start(self, supervisor: Supervisor) -> None:

@@ -70,8 +70,8 @@ class QueueStatusWriter:
             NAME, self._write, options, metrics, clock=clock, rng=rng, outage=client.outage
         )
 
-    def on_lost(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` for each value that will not be written."""
+    def on_lost(self, callback: Callable[[str | None], None]) -> None:
+        """Call ``callback`` as `WriteQueue.on_lost` does."""
         self._write_queue.on_lost(callback)
 
     def start(self, supervisor: Supervisor) -> None:

@@ -34,6 +34,10 @@ class JobMarks:
         """Note that a job is gone and its row is free; the order of the others stays."""
         self.changed(self._rows.pop(_text(key)))
 
+    def row(self, key: JobKey) -> int | None:
+        """Return the row of a job, None if it has none."""
+        return self._rows.get(_text(key))
+
     def changed(self, row: int) -> None:
         """Note that the record of a job, or one of its tasks, has changed."""
         self._versions[row] = next(_VERSIONS)

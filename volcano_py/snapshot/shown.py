@@ -52,8 +52,9 @@ class ShownTable:
             self._versions[row] = next(_VERSIONS)
 
     def forget(self, row: int) -> None:
-        """Note that the object of a row is gone."""
-        self._versions[row] = next(_VERSIONS)
+        """Note that the object of a row is gone, or that what was decided about it may not be on its way."""
+        if row < len(self._versions):
+            self._versions[row] = next(_VERSIONS)
 
     def nothing_awaited(self) -> None:
         """Note that what was decided may not be on its way."""

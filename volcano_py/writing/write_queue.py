@@ -2,7 +2,8 @@
 
 Binds do not pass through a write queue (:mod:`volcano_py.effects.binder`). A write queue never blocks its caller: a
 write that comes while it is full is dropped and counted. The cycle decides a write again that was dropped or given up:
-`WriteQueue.on_lost` asks for that cycle, because none runs while nothing waits. A dropped event is lost.
+`WriteQueue.on_lost` asks for that cycle, because none runs while nothing waits. If writes were dropped, it asks once,
+when the queue is nearly empty: a million reasons of pods fill it again and again. A dropped event is lost.
 
 A write that fails is tried again under the rule of :mod:`volcano_py.kube.retry_queue`. The back-off belongs to the
 object: newer content waits for its end, too, even if the older write was given up. The same holds if the object was not
@@ -27,6 +28,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 _TICK_S: Final = 0.05
+_NEARLY_EMPTY: Final = 10  # when a tenth of the capacity waits, what was dropped is asked for again
 _AGAIN = (errors.TooManyRequests, errors.ServerError, errors.Timeout, errors.ConnectionFailed, errors.Conflict)
 
 
@@ -72,7 +74,8 @@ class WriteQueue(Generic[K, V]):
         self._clock = clock
         self._merge = merge
         self._hold = hold
-        self._on_lost: Callable[[], None] = lambda: None
+        self._on_lost: Callable[[K | None], None] = lambda _: None
+        self._dropped = False  # whether something was, since the queue was nearly empty
         self._bucket = TokenBucket(options.rate_per_s, options.burst, clock.monotonic())
         self._queue: RetryQueue[K] = RetryQueue(attempts=options.attempts, clock=clock, rng=rng)
         self._waiting: dict[K, V] = {}  # by the keys that wait in the queue
@@ -95,8 +98,8 @@ class WriteQueue(Generic[K, V]):
         """The heap of what waits."""
         return self._queue.due
 
-    def on_lost(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` for each value that will not be written."""
+    def on_lost(self, callback: Callable[[K | None], None]) -> None:
+        """Call ``callback`` with each key whose value was given up, and with None when what was dropped has room."""
         self._on_lost = callback
 
     def start(self, supervisor: Supervisor) -> None:
@@ -116,7 +119,7 @@ class WriteQueue(Generic[K, V]):
             self._metrics.count(self.name, "merged")
         elif len(waiting) >= self._options.capacity:
             self._metrics.count(self.name, "dropped")
-            self._on_lost()
+            self._dropped = True
             return False
         else:
             waiting[key] = value
@@ -128,6 +131,7 @@ class WriteQueue(Generic[K, V]):
         if self._queue.discard(key):
             del self._waiting[key]
             self._metrics.count(self.name, "obsolete")
+            self._ask_for_dropped()
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits without further delay, except for back-offs; return whether all was written in time."""
@@ -139,6 +143,7 @@ class WriteQueue(Generic[K, V]):
         while True:
             key = await self._queue.next(self._pause_s)
             value = self._waiting.pop(key)
+            self._ask_for_dropped()
             try:
                 self._metrics.count(self.name, await self._write(key, value))
             except errors.ApiError as error:
@@ -147,6 +152,11 @@ class WriteQueue(Generic[K, V]):
                 self._queue.succeeded(key)
             finally:
                 self._queue.release(key)
+
+    def _ask_for_dropped(self) -> None:
+        if self._dropped and len(self._waiting) <= self._options.capacity // _NEARLY_EMPTY:
+            self._dropped = False
+            self._on_lost(None)
 
     def _pause_s(self, late_s: float) -> float:
         """Return how long the next write waits for more important requests, or for the rate, in seconds."""
@@ -174,5 +184,5 @@ class WriteQueue(Generic[K, V]):
             self._metrics.count(self.name, "obsolete")
         else:
             self._metrics.count(self.name, "failed")
-            self._on_lost()
+            self._on_lost(key)
             self._throttled_log.log(why=error, write_queue=self.name, object=str(key), error=str(error))
