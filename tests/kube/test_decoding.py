@@ -116,3 +116,26 @@ def test_unreadable_objects_of_a_page_are_separated_from_the_rest() -> None:
 def test_a_page_that_is_no_list_is_an_unexpected_answer(body: bytes) -> None:
     with pytest.raises(UnexpectedAnswer, match="list pods: the answer is not a list"):
         PageDecoder(Pod).decode(body, "/api/v1/pods")
+
+
+def a_deep_pod(levels: int) -> bytes:
+    deep = b'{"f:spec":' * levels + b"{}" + b"}" * levels
+    return b'{"metadata":{"name":"deep","uid":"u","managedFields":[{"fieldsV1":%s}]},"spec":{"nodeName":"n"}}' % deep
+
+
+def test_an_object_may_be_nested_as_deeply_as_the_api_server_allows() -> None:
+    pod = a_deep_pod(9_000)
+
+    change = LineDecoder(Pod).decode(b'{"type":"ADDED","object":%s}' % pod)
+    page = PageDecoder(Pod).decode(b'{"metadata":{"resourceVersion":"5"},"items":[%s]}' % pod, "/api/v1/pods")
+
+    assert isinstance(change, WatchChange)
+    assert change.object.spec.node_name == page.items[0].spec.node_name == "n"
+
+
+def test_a_deep_object_that_does_not_fit_its_type_is_identified() -> None:
+    pod = a_deep_pod(9_000).replace(b'"nodeName":"n"', b'"nodeName":7')
+
+    page = PageDecoder(Pod).decode(b'{"items":[%s]}' % pod, "/api/v1/pods")
+
+    assert [(one.identity.name, one.field, one.value) for one in page.undecodable] == [("deep", "spec.nodeName", "7")]

@@ -61,7 +61,7 @@ def body_of(call: Call, what: str) -> object:
         raise unsupported_media_type((JSON,))
     try:
         return decode(call.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"{what}: couldn't get version/kind; json parse error: {error}") from error
 
 
@@ -72,7 +72,7 @@ def patch_function(call: Call) -> PatchFunction:
         raise unsupported_media_type((*accepted, APPLY_PATCH))
     try:
         patch = decode(call.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"error decoding patch: {error}") from error
     if call.content_type == _JSON_PATCH:
         if not isinstance(patch, list):

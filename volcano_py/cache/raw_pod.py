@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from volcano_py.api.nesting import decoded
+
 
 class KnownOfPod(NamedTuple):
     """What must be known of an unreadable pod: which node it uses, and whether it is ours."""
@@ -16,12 +18,12 @@ class KnownOfPod(NamedTuple):
 def peek(raw: bytes) -> KnownOfPod:
     """Return the fields of a pod; those that are missing or have a wrong type count as absent."""
     try:
-        decoded: Any = msgspec.json.decode(raw)
+        found: Any = decoded(msgspec.json.decode, raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        decoded = None  # the reflector has reported it
-    node = _text(decoded, "spec", "nodeName")
-    phase = _text(decoded, "status", "phase")
-    return KnownOfPod(node or "", phase in ("Succeeded", "Failed"), _text(decoded, "spec", "schedulerName"))
+        found = None  # the reflector has reported it
+    node = _text(found, "spec", "nodeName")
+    phase = _text(found, "status", "phase")
+    return KnownOfPod(node or "", phase in ("Succeeded", "Failed"), _text(found, "spec", "schedulerName"))
 
 
 def _text(decoded: Any, section: str, field: str) -> str | None:

@@ -9,9 +9,11 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
+from volcano_py.api.nesting import decoded
 from volcano_py.client.access import Access
 from volcano_py.client.problem import ApiProblem, Problem
 from volcano_py.kube.resource import Resource
@@ -25,6 +27,7 @@ WATCH_S: Final = 240
 _PAGE: Final = 500
 _LIST: Any = list
 _MERGE: Final = "application/merge-patch+json"
+_read: Final = partial(decoded, json.loads)
 
 
 class Api:
@@ -56,7 +59,7 @@ class Api:
 
     def list(self, kind: Resource, namespace: str = "", **query: str) -> Objs:
         """Return the objects of a kind, page by page; a list has no kinds, so each object gets its own."""
-        found = self._pages(kind, namespace, query, json.loads)
+        found = self._pages(kind, namespace, query, _read)
         return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in found]
 
     def list_of(self, shape: Any, kind: Resource, namespace: str = "", **query: str) -> Objs:
@@ -67,7 +70,7 @@ class Api:
         decoder = msgspec.json.Decoder(msgspec.defstruct("Page", fields))
 
         def read(content: bytes) -> Obj:
-            page: Any = decoder.decode(content)  # MsgspecError is a ValueError, as JSONDecodeError is
+            page: Any = decoded(decoder.decode, content)  # MsgspecError is a ValueError, as JSONDecodeError is
             return {"items": page.items, "metadata": page.metadata}
 
         return self._pages(kind, namespace, query, read)
@@ -180,7 +183,7 @@ class Api:
     def _changes(self, kind: Resource, namespace: str, query: Mapping[str, str]) -> Iterator[Obj]:
         limit = float(query["timeoutSeconds"]) + self._timeout_s
         for line in self.text(kind.collection(namespace), query, limit):
-            yield json.loads(line)
+            yield _read(line)
 
     def _object(
         self,
@@ -189,7 +192,7 @@ class Api:
         body: Obj | None = None,
         query: Mapping[str, str] | None = None,
         content: str = "application/json",
-        read: Callable[[bytes], Any] = json.loads,
+        read: Callable[[bytes], Any] = _read,
     ) -> Obj:
         answer = self._send(method, path, body, query or {}, content, None, encoding="gzip")
         try:
@@ -328,7 +331,7 @@ def _refusal(answer: http.client.HTTPResponse) -> ApiProblem:
     content = b""
     try:
         content = _unpacked(answer)
-        status = json.loads(content)
+        status = _read(content)
     except ValueError:
         status = None
     given = answer.headers.get("Retry-After", "")

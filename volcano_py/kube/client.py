@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from volcano_py.api.nesting import decoded
 from volcano_py.kube import errors
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.decoding import Page, PageDecoder, decoder_for
@@ -264,7 +265,7 @@ class ApiClient:
     async def _typed(self, call: Call, into: type[T], timeout_s: float | None) -> T:
         answer = await self._send(call, timeout_s)
         try:
-            return decoder_for(into).decode(answer)
+            return decoded(decoder_for(into).decode, answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise errors.UnexpectedAnswer(
                 call.verb,

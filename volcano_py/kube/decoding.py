@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from volcano_py.api.answers import ListMeta, Status
+from volcano_py.api.nesting import decoded
 from volcano_py.kube import errors
 
 T = TypeVar("T")
@@ -123,7 +124,7 @@ class LineDecoder(Generic[T]):
     def decode(self, line: bytes) -> WatchChange[T] | Undecodable | Bookmark | Status:
         """Return what a line says; raise MalformedLine if it is not a line of a watch."""
         try:
-            change: WatchChange[T] = self._decode(line)
+            change: WatchChange[T] = decoded(self._decode, line)
         except msgspec.ValidationError:
             return self._decode_in_steps(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -133,7 +134,7 @@ class LineDecoder(Generic[T]):
 
     def _decode_in_steps(self, line: bytes) -> WatchChange[T] | Undecodable | Bookmark | Status:
         try:
-            envelope = _RAW_LINE.decode(line)
+            envelope = decoded(_RAW_LINE.decode, line)
             if envelope.type == "BOOKMARK":
                 metadata = _BOOKMARK.decode(envelope.object).metadata
                 return Bookmark(metadata.resource_version, metadata.annotations.get(_INITIAL_EVENTS_END) == "true")
@@ -143,8 +144,8 @@ class LineDecoder(Generic[T]):
             raise MalformedLine(f"{error} in {line[:_MAX_VALUE]!r}") from error
         if envelope.type not in CHANGES:
             raise MalformedLine(f"unknown event type {envelope.type!r} in {line[:_MAX_VALUE]!r}")
-        decoded = _decode_object(self._object, bytes(envelope.object), envelope.type)
-        return decoded if isinstance(decoded, Undecodable) else WatchChange(envelope.type, decoded)
+        found = _decode_object(self._object, bytes(envelope.object), envelope.type)
+        return found if isinstance(found, Undecodable) else WatchChange(envelope.type, found)
 
 
 class PageDecoder(Generic[T]):
@@ -158,7 +159,7 @@ class PageDecoder(Generic[T]):
     def decode(self, body: bytes, path: str) -> Page[T]:
         """Return the page; raise UnexpectedAnswer if it is not a list."""
         try:
-            page = self._decode(body)
+            page = decoded(self._decode, body)
             return Page(page.items or [], [], page.metadata.resource_version, page.metadata.continue_)
         except msgspec.ValidationError:
             return self._decode_one_by_one(body, path)
@@ -167,23 +168,23 @@ class PageDecoder(Generic[T]):
 
     def _decode_one_by_one(self, body: bytes, path: str) -> Page[T]:
         try:
-            page = _RAW_LIST.decode(body)
+            page = decoded(_RAW_LIST.decode, body)
         except msgspec.DecodeError as error:
             raise errors.UnexpectedAnswer("list", path, f"the answer is not a list: {error}") from error
         items: list[T] = []
         undecodable: list[Undecodable] = []
         for raw in page.items or []:
-            decoded = _decode_object(self._object, bytes(raw))
-            if isinstance(decoded, Undecodable):
-                undecodable.append(decoded)
+            found = _decode_object(self._object, bytes(raw))
+            if isinstance(found, Undecodable):
+                undecodable.append(found)
             else:
-                items.append(decoded)
+                items.append(found)
         return Page(items, undecodable, page.metadata.resource_version, page.metadata.continue_)
 
 
 def _decode_object(decoder: msgspec.json.Decoder[T], raw: bytes, change: str = "") -> T | Undecodable:
     try:
-        return decoder.decode(raw)
+        return decoded(decoder.decode, raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         problem = str(error)
     path = _PATH.search(problem)
@@ -200,7 +201,7 @@ def _decode_object(decoder: msgspec.json.Decoder[T], raw: bytes, change: str = "
 
 def _identify(raw: bytes) -> Identity:
     try:
-        return _IDENTIFIED.decode(raw).metadata
+        return decoded(_IDENTIFIED.decode, raw).metadata
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Identity()  # its metadata is broken, too: it can be reported but not tracked
 
@@ -211,7 +212,7 @@ def _value_at(raw: bytes, path: str) -> str:
     The path does not name the keys of a map; for a value inside a map, the whole map is returned.
     """
     try:
-        value: Any = msgspec.json.decode(raw)
+        value: Any = decoded(msgspec.json.decode, raw)
         for step in _STEP.finditer(path):
             if step["field"]:
                 value = value[step["field"]]

@@ -88,7 +88,7 @@ def _last_applied(live: Obj, structure: Structure) -> set[Path]:
         return set()
     try:
         config: Any = decode(text.encode())
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return set()  # the annotation is the user's; without it the conflicts stand
     if not isinstance(config, dict):
         return set()

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.batch import CronJob, Job
+from volcano_py.api.nesting import decoded
 from volcano_py.controllers.cronjob import child, reports
 from volcano_py.controllers.cronjob.status import Observed
 from volcano_py.controllers.recent import Recent
@@ -83,9 +84,9 @@ class Memory:
         """Take note of a write for a cron job that was carried out."""
         match write:
             case Patch():
-                self._newest[key] = _CRON_JOB.decode(answer)
+                self._newest[key] = decoded(_CRON_JOB.decode, answer)
             case Create():
-                job = _JOB.decode(answer)
+                job = decoded(_JOB.decode, answer)
                 name = f"{job.metadata.namespace}/{job.metadata.name}"
                 self._created.setdefault(key, {})[name] = job
                 self._fresh.add(name)

@@ -13,6 +13,7 @@ import structlog
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, Task
 from volcano_py.api.meta import ObjectMeta
+from volcano_py.api.nesting import decoded
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.job import acting, objects, phases
@@ -45,7 +46,7 @@ T = TypeVar("T")
 def _read(answer: bytes, into: type[T], use: Callable[[T], object]) -> None:
     """Use the object of an answer; one that cannot be read comes back from the watch, which reports it."""
     try:
-        found = decoder_for(into).decode(answer)
+        found = decoded(decoder_for(into).decode, answer)
     except msgspec.DecodeError as error:
         log.debug("an answer cannot be read", error=str(error))
         return
