@@ -8,6 +8,7 @@ processes, which take the core away on a busy machine.
 """
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -81,6 +82,13 @@ def main() -> int:
     """Run the program that the command line names."""
     target, name, flags = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
     samples: list[Sample] = []
+    exit_at_once = os._exit
+
+    def write_and_exit(code: int) -> None:
+        target.write_bytes(msgspec.json.encode(samples))
+        exit_at_once(code)
+
+    os._exit = write_and_exit  # type: ignore[assignment]  # so does a program that ends during a long cycle
     code = _program(name, samples)(flags)
     target.write_bytes(msgspec.json.encode(samples))
     return code

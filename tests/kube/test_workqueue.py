@@ -237,6 +237,58 @@ async def test_names_that_did_not_fit_are_requested_once_there_is_room() -> None
     assert needed == set()
 
 
+async def test_each_of_more_names_than_fit_gets_its_turn_although_all_are_asked_for_each_time() -> None:
+    names = [f"k{number:02}" for number in range(50)]
+    turns: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        turns.append(key)
+
+    async with a_workqueue(reconcile, capacity=4, more={"refill": lambda: names}) as queue:
+        for key in names:
+            queue.add(key)
+        for _ in range(20):
+            await settle()
+
+    assert set(turns) == set(names)
+    assert len(turns) <= 2 * len(names)
+
+
+async def test_a_change_that_did_not_fit_during_a_refill_gets_its_turn() -> None:
+    names = [f"k{number:02}" for number in range(20)]
+    turns: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        turns.append(key)
+        if key == "k10" and turns.count("k10") == 1:
+            for name in names[:8]:
+                queue.add(name)
+
+    async with a_workqueue(reconcile, capacity=4, workers=1, more={"refill": lambda: names}) as queue:
+        for key in names:
+            queue.add(key)
+        for _ in range(20):
+            await settle()
+
+    after = turns[turns.index("k10") :]
+    assert set(names[:8]) <= set(after)
+
+
+async def test_turns_that_wait_for_nothing_leave_time_for_others() -> None:
+    turns = 0
+
+    async def reconcile(key: str) -> None:
+        nonlocal turns
+        turns += 1
+
+    async with a_workqueue(reconcile) as queue:
+        for number in range(1000):
+            queue.add(f"k{number}")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert turns < 10
+
+
 async def test_names_that_need_work_are_asked_for_now_and_then() -> None:
     clock, turns = FakeClock(), []
 

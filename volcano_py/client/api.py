@@ -183,7 +183,7 @@ class Api:
     def _changes(self, kind: Resource, namespace: str, query: Mapping[str, str]) -> Iterator[Obj]:
         limit = float(query["timeoutSeconds"]) + self._timeout_s
         for line in self.text(kind.collection(namespace), query, limit):
-            yield _read(line)
+            yield _read(line.encode())
 
     def _object(
         self,

@@ -7,12 +7,13 @@
 A name says only that work may be needed. The worker finds out what to do when the turn comes, so ten changes of an
 object cost one turn. A name that failed gets no turn before its pause is over, even if it is added meanwhile. That is
 the rule of :mod:`volcano_py.kube.retry_queue`, whose cap bounds how long a change waits. The queue is bounded, too.
-Names that did not fit or were given up come back through ``refill``, which returns all names that still need work.
+Names that did not fit or were given up come back through ``refill``, which returns all names that may need work. If
+these do not fit at once, the rest follows as soon as half of the queue is free.
 """
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -41,13 +42,13 @@ class WorkQueueOptions:
     """How a queue paces itself."""
 
     workers: int = 4
-    capacity: int = 10_000
+    capacity: int = 100_000
     attempts: int = 15
     """Failed turns in a row after which a name waits for its next change or refill."""
     first_retry_s: float = FIRST_S
     retry_cap_s: float = CAP_S
     refill_every_s: float = 300.0
-    """Pause between two refills with all names that still need work."""
+    """Pause between two refills with all names that may need work."""
     turn_timeout_s: float = 300.0
     """The longest that one turn may take."""
 
@@ -88,7 +89,8 @@ class WorkQueue(Generic[K]):
             first_retry_s=self._options.first_retry_s,
             retry_cap_s=self._options.retry_cap_s,
         )
-        self._overflowed = False
+        self._overflowed = False  # since the last refill began
+        self._left: Iterator[K] = iter(())  # of the refill that is under way
 
     @property
     def backlog(self) -> int:
@@ -126,7 +128,7 @@ class WorkQueue(Generic[K]):
 
     def _plan(self, key: K, delay_s: float) -> bool:
         queue = self._queue
-        if key not in queue and not queue.is_working(key) and len(queue) >= self._options.capacity:
+        if key not in queue and not queue.is_working(key) and self._is_full():
             self._overflowed = True
             self._observe(self.name, "refused")
             return False
@@ -150,6 +152,7 @@ class WorkQueue(Generic[K]):
             finally:
                 self._queue.release(key)
             self._make_up_for_overflow()
+            await asyncio.sleep(0)  # a turn that waits for nothing would keep the event loop from all else
 
     def _failed(self, key: K, error: errors.ApiError) -> None:
         pause_s = self._queue.failed(key, error.retry_after_s)
@@ -176,18 +179,30 @@ class WorkQueue(Generic[K]):
         return self._outage is not None and self._outage.withholds(event, error)
 
     def _make_up_for_overflow(self) -> None:
-        """Refill the queue after an overflow, once half of it is free."""
-        if self._overflowed and len(self._queue) <= self._options.capacity // 2:
-            self._overflowed = False
-            self._add_all()
+        """Refill the queue after an overflow, or go on with a refill that did not fit, once half of it is free."""
+        if len(self._queue) > self._options.capacity // 2 or self._goes_on():
+            return
+        if self._overflowed:
+            self._begin_refill()
 
-    def _add_all(self) -> None:
-        for key in self._refill():
-            if not self.add(key):
-                break
+    def _begin_refill(self) -> None:
+        self._overflowed = False
+        self._left = iter(tuple(self._refill()))
+        self._goes_on()
+
+    def _goes_on(self) -> bool:
+        """Add names of the refill that is under way until the queue is full; say whether there were any."""
+        added = False
+        while not self._is_full() and (key := next(self._left, None)) is not None:
+            added = self._plan(key, 0.0)
+        return added
+
+    def _is_full(self) -> bool:
+        return len(self._queue) >= self._options.capacity
 
     async def _refill_now_and_then(self) -> None:
-        """Add all names that still need work, now and then."""
+        """Add all names that may need work, now and then."""
         while True:
             await self._clock.sleep(self._options.refill_every_s)
-            self._add_all()
+            if not self._goes_on():
+                self._begin_refill()
