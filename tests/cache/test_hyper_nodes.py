@@ -35,6 +35,18 @@ def test_hyper_nodes_form_the_tree_of_a_snapshot(make_cluster: Any) -> None:
     assert tree(cache).by_tier == {1: ("rack",), 2: ("spine",)}
 
 
+def test_a_tier_that_no_column_holds_counts_as_the_highest(make_cluster: Any) -> None:
+    far = a_hyper_node("far", 2**63 - 1, children=["rack"])
+    cache = make_cluster(
+        far, a_hyper_node("rack", 1, ["n1"]), a_hyper_node("top", 2**70, children=["far"]), a_node("n1")
+    )
+
+    snapshot = cache.snapshot()
+
+    assert snapshot.facts.hyper_nodes.top_tier < 2**62
+    assert tree(cache).ancestors("rack")[:2] == ["rack", "far"]
+
+
 def test_the_tree_follows_changes_and_deletions(make_cluster: Any) -> None:
     rack = a_hyper_node("rack", 1, ["n1"])
     cache = make_cluster(rack, a_hyper_node("spine", 2, children=["rack"]))

@@ -195,6 +195,21 @@ async def test_what_could_not_be_handed_over_is_decided_again(stage):
     assert stage.backpressure.count == 0
 
 
+async def test_binds_that_the_back_pressure_refuses_are_decided_again(stage):
+    lost: list[Change] = []
+    stage.cache.on_change(lost.extend)
+    stage.backpressure.enter = lambda binds: False  # type: ignore[method-assign]
+    stage.emits = [(BIND,)]
+
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.03)
+    assert lost == [Change.WRITE_LOST]
+    before, stage.emits = stage.loop.cycles, []
+    await stage.pass_time(1.1)
+
+    assert stage.loop.cycles == before + 1
+
+
 async def test_without_changes_no_cycle_runs(stage):
     await stage.pass_time(3)
 

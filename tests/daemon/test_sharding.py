@@ -8,7 +8,7 @@ import yaml
 
 from tests.daemon.cluster import Running, condition, placed, put_job, put_node, scheduler
 from tests.effects.waiting import until
-from volcano_py.apiserver import ApiServer
+from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.daemon.options import ShardOptions
 from volcano_py.kube.resource import NODE_SHARDS
 from volcano_py.testing import a_shard, manifest
@@ -59,6 +59,16 @@ async def test_pods_stay_on_the_nodes_of_our_shard_and_go_to_one_that_becomes_ou
         await change(running, "theirs", {"status": {"nodesInUse": ["n3"]}}, subresource="status")
         await until(lambda: set(placed(shards).values()) == {"n1", "n2"})
         await until(lambda: status(shards, "ours")["nodesInUse"] == ["n1", "n2"])
+
+
+async def test_a_status_that_could_not_be_written_is_written_later(shards: ApiServer) -> None:
+    put_shard(shards, "ours", ["n1"])
+    fault = shards.faults.add(Fault("reply", verb="patch", resource=f"{SHARDS}/status", code=503, times=5))
+
+    async with scheduler(shards.url, shard=ShardOptions("ours", strict=True)):
+        await until(lambda: status(shards, "ours").get("nodesInUse") == ["n1"], 60.0)
+
+    assert fault.hits == 5
 
 
 async def test_a_soft_shard_uses_other_nodes_only_second(shards: ApiServer) -> None:

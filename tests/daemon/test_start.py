@@ -127,6 +127,7 @@ def barrier(
     cache: ClusterCache,
     patience_s: float = 5.0,
     relist: Callable[[], None] = lambda: None,
+    delivered: Callable[[], str] = lambda: "",
     clock: Clock | None = None,
 ) -> StartBarrier:
     clock = clock or RealClock()
@@ -134,6 +135,7 @@ def barrier(
         client,
         cache,
         relist=relist,
+        delivered=delivered,
         outage=Outage(client.server, clock),
         clock=clock,
         rng=random.Random(1),
@@ -178,6 +180,42 @@ async def test_a_bound_pod_that_vanishes_does_not_hold_the_barrier_for_ever(serv
 
         async with asyncio.timeout(5):
             await task
+
+
+async def test_a_pod_that_ends_after_the_list_does_not_hold_the_barrier(server, client):
+    put_node(server, "n1")
+    put_pod(server, "ends", node="n1")
+    put_pod(server, "goes", node="n1")
+    cache, relists, delivered = ClusterCache(), [], [""]
+    one = barrier(client, cache, relist=lambda: relists.append(1), delivered=lambda: delivered[0])
+    async with passing(one) as task:
+        await until(lambda: "2 bound pods are not counted yet" in one.waits_for)
+        ended = {"status": {"phase": "Succeeded"}}
+        await client.patch(PODS, "ends", ended, Pod, namespace="default", subresource="status")
+        await client.delete(PODS, "goes", namespace="default", grace_period_s=0)
+        await show(cache, client)
+        await until(lambda: "1 bound pods are not counted yet, among them default/goes" in one.waits_for)
+
+        delivered[0] = str(10**9)
+
+        async with asyncio.timeout(2):
+            await task
+    assert relists == []
+
+
+async def test_a_cache_that_has_all_changes_but_shows_a_bound_pod_without_node_is_not_trusted(server, client):
+    put_node(server, "n1")
+    put_pod(server, "bound")
+    cache = ClusterCache()
+    await show(cache, client)
+    uid = server.get("pods", "bound", "default")["metadata"]["uid"]
+    bind = Bind(TaskRef("default", "bound", uid), "n1", JobKey("default", "g1"))
+    await client.post_bytes(PODS.item("bound", "default", "binding"), binding_body(bind))
+    one = barrier(client, cache, patience_s=0.1, delivered=lambda: str(10**9))
+    async with passing(one) as task:
+        await until(lambda: one.blocked)
+
+        assert not task.done()
 
 
 async def test_the_barrier_lists_missing_pods_again_and_never_opens_without_them(server, client):

@@ -117,6 +117,23 @@ async def test_after_a_401_a_request_waits_for_a_fresh_token_within_its_deadline
     assert door.seen == ["Bearer old", "Bearer old", "Bearer new"]
 
 
+@CLIENTS
+@pytest.mark.parametrize("answer", ["Bearer new\ntoken", "Bearer t\N{LATIN SMALL LETTER O WITH DIAERESIS}ken"])
+async def test_a_token_that_no_header_may_have_is_not_used(answer: str, compress: bool) -> None:
+    clock, source = FakeClock(), Source(answer, "Bearer new")
+    async with a_door("Bearer old", "Bearer new") as (door, url):
+        credentials = Credentials(url, authorization="Bearer old", refresh=source, clock=clock)
+        async with ApiClient(credentials, compress=compress) as client:
+            for _ in range(3):
+                clock.advance(61)
+                await knock(client)
+                await until(lambda: credentials._running() is None)
+            await knock(client)
+
+    assert door.seen[0] == "Bearer old"
+    assert door.seen[-1] == "Bearer new"
+
+
 async def test_a_request_that_was_refused_waits_for_the_refresh_that_is_under_way() -> None:
     clock, source = FakeClock(), Source("Bearer new", hangs=True)
     async with a_door("Bearer new") as (door, url):

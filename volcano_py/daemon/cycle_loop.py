@@ -245,6 +245,7 @@ class CycleLoop:
         binds = _binds(batch)
         if binds and not self._backpressure.enter(binds):
             log.warning("decisions dropped: too many binds are on their way, or the process ends", binds=binds)
+            self._lost = True  # nothing that waits is left, as far as the cycle knows, so nothing else asks for another
             return
         dropped = self._hand_over.put(loop, batch, take)
         if dropped:

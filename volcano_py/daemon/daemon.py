@@ -134,6 +134,7 @@ class SchedulerDaemon:
             self.client,
             self.cache,
             relist=self._watches.relist_pods,
+            delivered=self._watches.pods_delivered,
             outage=self._watches.informers.outage,
             clock=self._context.clock,
             rng=self._context.rng,

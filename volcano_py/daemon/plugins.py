@@ -57,10 +57,20 @@ def _try_out(loaded: LoadedConf, folder: PluginFolder | None, where: Where, limi
     if folder is not None:
         command += ["--plugins-dir", str(folder.path)]
     try:
-        trial = subprocess.run(command, input=loaded.text, text=True, capture_output=True, timeout=limit_s, check=False)
+        trial = subprocess.run(
+            command,
+            input=loaded.text,
+            encoding="utf-8",
+            errors="replace",  # plugins may write anything
+            capture_output=True,
+            timeout=limit_s,
+            check=False,
+        )
     except subprocess.TimeoutExpired as error:
         problem = f"plugins that it names did not come through a trial of {limit_s:g} s: loading or running them hangs"
         raise ConfError(where, problem) from error
+    except OSError as error:
+        raise ConfError(where, f"the trial of its plugins cannot be started: {error}") from error
     if trial.returncode not in (0, _UNUSABLE):
         said = [line for line in (trial.stdout or trial.stderr).splitlines() if line.strip()]
         raise ConfError(where, "; ".join(said) or f"the trial of its plugins ended with code {trial.returncode}")

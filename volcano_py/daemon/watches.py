@@ -145,6 +145,10 @@ class Watches:
         """List pods again and reopen all other watches, because the watch of pods has missed something."""
         self.informers.relist(PODS.label)
 
+    def pods_delivered(self) -> str:
+        """Return the resourceVersion up to which the cache knows all changes of pods, "" if that is not known."""
+        return self._reflectors[PODS].position
+
     def pod_version(self, name: str) -> str:
         """Return the last resourceVersion of a pod that the watch has shown."""
         return self._shown_version(PODS, name)[1]

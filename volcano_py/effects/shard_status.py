@@ -57,6 +57,7 @@ class ShardStatusWriter:
         self._write_queue: WriteQueue[str, None] = WriteQueue(
             NAME, self._write, options, metrics, clock=clock, rng=rng, outage=client.outage
         )
+        self._write_queue.on_lost(lambda _: self.look())  # no cycle decides it again; the back-off goes on
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing, and write the status now if it is outdated."""

@@ -155,6 +155,7 @@ class Credentials:
         try:
             async with asyncio.timeout(_REFRESH_TIMEOUT_S):
                 found = await self._refresh(refused or self._backoff.failures > 0)
+            identity = found if isinstance(found, Identity) else Identity(found)
         except TimeoutError:
             self._failed(f"{self._origin} {too_slow(_REFRESH_TIMEOUT_S)}")
         except CredentialsError as error:
@@ -166,7 +167,7 @@ class Credentials:
             self._due = before  # the last client is gone; the next one starts again
             raise
         else:
-            self.identity = found if isinstance(found, Identity) else Identity(found)
+            self.identity = identity
             now = self._clock.monotonic()
             if refused:
                 self._may_force_at = now + _APART_S

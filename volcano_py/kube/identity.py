@@ -1,5 +1,6 @@
 """Our identity towards an API server, and the certificates of its connections."""
 
+import re
 import ssl
 import tempfile
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any, Final
 
 UNTIL_REFUSED: Final = datetime.max.replace(tzinfo=UTC)
 """The expiry of an identity that is valid until the server refuses it."""
+_SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
 
 
 class CredentialsError(Exception):
@@ -24,6 +26,11 @@ class Identity:
     """The client certificate in use as PEM, without its key; "" for none."""
     until: datetime | None = field(default=None, compare=False)
     """When it expires; None if that is unknown, so that it is refreshed now and then."""
+
+    def __post_init__(self) -> None:
+        """Raise CredentialsError for a token that no request can carry."""
+        if self.authorization and not _SENDABLE.fullmatch(self.authorization):
+            raise CredentialsError("the token has a character that no header may have, such as a line break: check it")
 
 
 def too_slow(limit_s: float) -> str:

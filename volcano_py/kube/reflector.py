@@ -289,6 +289,11 @@ class Reflector(Generic[T]):
             self._delivery.refuse(bad, received_at)
         self._delivery.flush()
 
+    @property
+    def position(self) -> str:
+        """The resourceVersion up to which everything was delivered, "" while that is not known."""
+        return self._version
+
     def _list_delivered(self, version: str) -> None:
         self._delivery.end_list(self._clock.monotonic())
         self._version = version

@@ -21,6 +21,8 @@ from volcano_py.model.selectors import LabelSelector, label_selector
 
 TOP: Final = "<cluster-top-hypernode>"
 """Volcano's name for the domain of all nodes."""
+_HIGHEST_TIER: Final = 2**31
+"""Columns keep tiers as integers of 64 bits, and `TOP` is above the highest."""
 
 
 class NodeMember(NamedTuple):
@@ -143,7 +145,7 @@ class HyperNodeTree:
 def hyper_node_record(written: wire.HyperNode) -> HyperNode:
     """Return the record of a HyperNode; raise ValueError naming the field that cannot be read.
 
-    A member that is a HyperNode is read by ``exactMatch`` alone, as in Volcano.
+    A member that is a HyperNode is read by ``exactMatch`` alone, as in Volcano. A tier counts up to `_HIGHEST_TIER`.
     """
     nodes, children = [], []
     for index, member in enumerate(written.spec.members):
@@ -154,7 +156,8 @@ def hyper_node_record(written: wire.HyperNode) -> HyperNode:
         else:
             nodes.append(node_member(member.selector, f"spec.members[{index}].selector"))
     spec = written.spec
-    return HyperNode(intern(written.metadata.name), spec.tier, intern(spec.tier_name), tuple(nodes), tuple(children))
+    tier = min(spec.tier, _HIGHEST_TIER)
+    return HyperNode(intern(written.metadata.name), tier, intern(spec.tier_name), tuple(nodes), tuple(children))
 
 
 def node_member(selector: wire.MemberSelector, where: str) -> NodeMember:
