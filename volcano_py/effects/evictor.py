@@ -41,7 +41,7 @@ class EvictorOptions:
     """How many evictions run at once, and how often each is tried."""
 
     workers: int = 8
-    capacity: int = 10_000
+    capacity: int = 50_000  # a plan is taken as a whole: one with more victims would never be carried out
     timeout_s: float = 10.0
     attempts: int = 8  # with the delays below about half a minute
     retry_first_s: float = FIRST_S
