@@ -113,7 +113,7 @@ def test_a_budget_limits_evictions_that_would_happen_without_it(case: Case) -> N
         gone = sum(len(plan.victims) for plan in plans)
         assert gone <= allowed, f"crowded_world({number}): {plans}"
         fewer += gone < sum(len(plan.victims) for plan in decided(case, number)[1])
-    assert fewer >= 10
+    assert fewer >= 8
 
 
 @pytest.mark.parametrize("case", CASES)

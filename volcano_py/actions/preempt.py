@@ -5,10 +5,13 @@ for each queue, in order:
                     starves; commit the plan if the job then has its minimum, otherwise abandon it
                     (`framework.evicting.plan`)
     inside a job    for each job that starved at the start: find a node for each task that still waits by evicting tasks
-                    of the same job, one plan per task; the first task that finds no node ends the job
+                    of the same job and of lower priority, one plan per task; the first task that finds no node ends
+                    the job
 
 Victims are running or bound, they are preemptable, and the plugins of `Preemptable` allow their eviction. A best-effort
-task preempts only best-effort tasks. Nodes are tried in order of their scores. (Volcano: actions/preempt.)
+task preempts only best-effort tasks. Nodes are tried in order of their scores. (Volcano: actions/preempt. There, if the
+plugin priority allows nobody and a later tier does, a task may evict another one of its job that has the same priority,
+and that one does the same in turn, without end.)
 
 With the argument ``enableTopologyAwarePreemption`` the nodes with the best scores are first compared by how much their
 victims matter (`framework.evicting.pick_one_node`). The number of these nodes is ``minCandidateNodesPercentage`` (10)
@@ -135,7 +138,10 @@ def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, searc
         return
     # A Python loop over the tasks of the job that still wait; it ends with the first that finds no node.
     for task in tasks[ssn.state.tasks.status[tasks] == TaskStatus.PENDING].tolist():
-        if ssn.eviction.must_stop() or not _plan(ssn, queue, job, np.array([task]), own, search, starving_or_not=True):
+        lesser = own.only(own.priorities < ssn.state.tasks.priority[task])
+        if ssn.eviction.must_stop() or not len(lesser):
+            return
+        if not _plan(ssn, queue, job, np.array([task]), lesser, search, starving_or_not=True):
             return
 
 

@@ -3,11 +3,15 @@
 The pod's label or, without it, annotation ``volcano.sh/cooldown-time`` is a duration. A running pod is no victim of
 preempt and reclaim until this time has passed since it was scheduled (its condition PodScheduled=True). Other actions
 do not ask this plugin. (Volcano: plugins/cdp.)
+
+In Volcano the plugin votes. If its tier allows no victim, a later tier decides alone and may choose a protected pod. In
+a later tier, the plugin allows every victim whom the earlier tiers do not. Here a protected pod is never evicted,
+whatever the tiers. The plugin votes only if no other plugin does, apart from those that protect, too.
 """
 
 import numpy as np
 
-from volcano_py.framework.contract.extension_points import Preemptable, Preemptor, Reclaimable
+from volcano_py.framework.contract.extension_points import Preemptable, Preemptor, Reclaimable, VictimFilter
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.state import State
@@ -15,28 +19,30 @@ from volcano_py.model.arrays import Bools
 from volcano_py.model.objects import TaskTrait
 
 
-class Cdp(Plugin, Preemptable, Reclaimable):
+class Cdp(Plugin, Preemptable, Reclaimable, VictimFilter):
     """Protection of recently placed pods."""
 
     name = "cdp"
-    counts = frozenset({"preemptable", "reclaimable"})
+    protects = True
+    counts = frozenset({"preemptable", "reclaimable", "protected"})
 
     def on_session_open(self, ssn: State) -> None:
         """Keep the time of the session and its tasks."""
         self._now = ssn.now
         self._tasks = ssn.tasks
 
-    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Allow evicting tasks whose cool-down is over."""
-        return self._cooled(candidates)
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
+        """Allow evicting all candidates if no other plugin votes."""
+        return np.ones(len(candidates), dtype=bool) if Preemptable in self.sole else None
 
-    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Allow evicting tasks whose cool-down is over."""
-        return self._cooled(candidates)
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
+        """Allow evicting all candidates if no other plugin votes."""
+        return np.ones(len(candidates), dtype=bool) if Reclaimable in self.sole else None
 
-    def _cooled(self, candidates: VictimCandidates) -> Bools:
-        cooled = np.ones(len(candidates), dtype=bool)
+    def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
+        """Return the tasks whose cool-down is not over."""
+        found = np.zeros(len(candidates), dtype=bool)
         # A Python loop over the candidates with a cool-down time, which is in their records.
         for place in np.flatnonzero(candidates.traits & TaskTrait.COOLS_DOWN.value).tolist():
-            cooled[place] = self._tasks.record(int(candidates.rows[place])).protected_until <= self._now
-        return cooled
+            found[place] = self._tasks.record(int(candidates.rows[place])).protected_until > self._now
+        return found

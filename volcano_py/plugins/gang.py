@@ -5,8 +5,12 @@ ready      ready tasks + pending best-effort tasks >= min_available, every role 
 pipelined  the same, with pipelined tasks counted too
 valid      enough tasks exist that count or may later count
 order      jobs that are not ready go first
-starving   ready + pipelined tasks < min_available
-victims    tasks of a job while it has more ready tasks than min_available; for gangpreempt and gangreclaim: all
+starving   ready + pipelined tasks < min_available, or a role or sub-groups are below their minimum
+victims    tasks of a job while it has more ready tasks than min_available, and their role more than its own minimum;
+           for gangpreempt and gangreclaim: all
+
+(Volcano looks at the total alone to find victims and starving jobs. So the only parameter server of a gang may be
+evicted although a worker would do, and nobody is evicted to get it back.)
 
 At the end of a session the plugin writes the gang's state into the conditions of the PodGroup. Unlike Volcano it sets
 the opposite condition False. It also counts Binding tasks as placed, so a gang that has just been bound is not reported
@@ -35,7 +39,7 @@ from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.sub_groups import JobSubGroups
-from volcano_py.model.arrays import Bools, Floats
+from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.objects import GroupCondition, JobRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import READY_STATUSES, VALID_STATUSES, TaskStatus
@@ -102,8 +106,10 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         return _PERMIT if groups is None or not groups.lacking(promised=True) else _REJECT
 
     def job_starving(self, job: JobInfo) -> bool:
-        """Say whether ready and pipelined tasks, without pending best-effort ones, are below what the job needs."""
+        """Say whether ready and pipelined tasks, without pending best-effort ones, are fewer than the job needs."""
         if job.ready_count + job.count(TaskStatus.PIPELINED) < job.min_available:
+            return True
+        if job.roles_short(_PROMISED, best_effort=False):
             return True
         groups = self._groups(job)
         return groups is not None and groups.lacking(promised=True, best_effort=False) > 0
@@ -112,6 +118,7 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         """Return `job_starving` of all jobs, (n_jobs,)."""
         jobs = self._ssn.jobs
         found = np.asarray(jobs.counts[_PROMISED_ROWS].sum(axis=0) < jobs.min_available)
+        found |= self._ssn.jobs_short_of_roles(_PROMISED, best_effort=False)
         for row in self._with_groups:  # a Python loop over the jobs with sub-groups
             found[row] = jobs.records[row] is not None and self.job_starving(self._ssn.job(row))
         return found
@@ -142,6 +149,26 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
             for number in np.unique(candidates.groups[candidates.jobs == row]).tolist():
                 mine = np.flatnonzero((candidates.jobs == row) & (candidates.groups == number))
                 allowed[mine] = groups.safe(candidates.rows[mine], int(surplus[row]))
+        with_roles = np.setdiff1d(jobs.rules.role_minimums.jobs, jobs.rules.with_sub_groups)
+        # A Python loop over the jobs of candidates, for those with a minimum for each role.
+        for row in np.intersect1d(candidates.jobs, with_roles).tolist():
+            for number in np.unique(candidates.groups[candidates.jobs == row]).tolist():
+                mine = np.flatnonzero((candidates.jobs == row) & (candidates.groups == number))
+                allowed[mine] = self._surplus_of_roles(self._ssn.job(row), candidates.rows[mine], int(surplus[row]))
+        return allowed
+
+    def _surplus_of_roles(self, job: JobInfo, rows: Rows, surplus: int) -> Bools:
+        """Return which of a job's tasks (n,), in order, neither the job nor their role needs, shape (n,)."""
+        counts, minimums = job.role_counts(READY_STATUSES, best_effort=True), job.record.role_rule
+        left = {role: count - minimums.get(role, 0) for role, count in counts.items()}
+        allowed = np.zeros(len(rows), dtype=bool)
+        # A Python loop over the candidates of one job with a minimum for each role.
+        for place, row in enumerate(rows.tolist()):
+            role = self._ssn.tasks.record(row).role
+            if surplus > 0 and left.get(role, 0) > 0:
+                allowed[place] = True
+                surplus -= 1
+                left[role] -= 1
         return allowed
 
     def on_session_open(self, ssn: State) -> None:

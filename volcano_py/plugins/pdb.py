@@ -8,9 +8,9 @@ against the budget, because the number in its status may be older.
 violate it. Its gang actions do not ask this plugin. Its empty selector covers no pod, and a pod without labels is never
 a victim. In its action shuffle a budget makes the plugin choose the pods that the budget allows to evict.
 
-Here a budget only filters victims. If no other plugin votes, all pods that the budgets allow may be evicted, as in
-Volcano. If others vote, this plugin has no vote. In Volcano it has one: in a later tier it allows every victim as soon
-as the earlier tiers allow none, so any job could preempt any other without end.
+Here a budget only filters victims. If no other plugin votes, apart from those that protect, too, all pods that the
+budgets allow may be evicted, as in Volcano. If others vote, this plugin has no vote. In Volcano it has one: in a later
+tier it allows every victim as soon as the earlier tiers allow none, so any job could preempt any other without end.
 """
 
 from collections.abc import Mapping
@@ -39,6 +39,7 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
     """Protection by pod disruption budgets."""
 
     name = "pdb"
+    protects = True
     counts = frozenset({"preemptable", "reclaimable", "protected", "unified_evictable"})
 
     def on_session_open(self, ssn: State) -> None:

@@ -46,8 +46,12 @@ class Plugin:
     asked: frozenset[type] = frozenset()
     """The extension points that the conf leaves switched on for it. The creator of the instance sets it."""
 
+    protects: ClassVar[bool] = False
+    """Whether it is there to protect victims (`VictimFilter`) and votes about them only if all voters are such plugins.
+    Otherwise its vote, alone in a tier, would allow everybody whom the tiers before it do not."""
     sole: frozenset[type] = frozenset()
-    """The extension points that no other plugin answers. The framework sets it before the session opens."""
+    """The extension points that no other plugin answers, except plugins that protect. The framework sets it before the
+    session opens."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Accept methods under their old names; methods that a subclass overrides do not count as they did before."""

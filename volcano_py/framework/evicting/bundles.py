@@ -28,7 +28,7 @@ from volcano_py.framework.state.info import JobInfo
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus
 
-_ON_NODES: Final = [TaskStatus.BOUND, TaskStatus.RUNNING]
+_ON_NODES: Final = list(ALLOCATED_STATUSES)
 _ROLE_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
 
 Ranks = Callable[[Rows], Rows]
@@ -68,7 +68,7 @@ def bundles(
     # A Python loop over bundles; a job has at most two.
     for one in found:
         if one.whole:
-            if allow_whole and allowed.issuperset(_running_or_bound(eviction, one.job).tolist()):
+            if allow_whole and allowed.issuperset(_on_nodes(eviction, one.job).tolist()):
                 kept.append(one)
             continue
         mine = np.array([row for row in one.rows.tolist() if row in allowed], dtype=np.intp)
@@ -139,8 +139,8 @@ def _safe(eviction: Eviction, job: JobInfo, rows: Rows) -> Bools:
     return safe
 
 
-def _running_or_bound(eviction: Eviction, job_row: int) -> Rows:
-    """Return the running and bound tasks of a job."""
+def _on_nodes(eviction: Eviction, job_row: int) -> Rows:
+    """Return the tasks of a job that are on nodes, or on their way there: those cannot be evicted in this cycle."""
     mine = eviction.state.rows_of_job(job_row)
     found: Rows = mine[np.isin(eviction.state.tasks.status[mine], _ON_NODES)]
     return found

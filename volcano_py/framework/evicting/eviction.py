@@ -129,7 +129,8 @@ class Eviction:
                 answer = combine.Point(point.plugin, "safe_from")(candidates)
                 if answer is not None:
                     highest = np.maximum(highest, answer)
-            if tier:  # a tier may decide when the tiers before it allow nobody
+            # A tier may decide when the tiers before it allow nobody, if anyone votes in it.
+            if any(not point.plugin.protects or Preemptable in point.plugin.sole for point in tier):
                 lowest = np.minimum(lowest, highest)
         return lowest
 

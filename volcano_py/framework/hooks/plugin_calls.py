@@ -76,10 +76,13 @@ class PluginCalls:
 
     def open(self, state: State) -> None:
         """Open every plugin, after telling it which extension points no other plugin answers."""
-        by_point = Counter(point for tier in self._tiers for _, points in tier for point in points)
+        by_point = Counter(
+            point for tier in self._tiers for plugin, points in tier if not plugin.protects for point in points
+        )
         for tier in self._tiers:
             for plugin, points in tier:
-                plugin.sole = frozenset(point for point in POINTS if by_point[point] == (point in points))
+                own = frozenset() if plugin.protects else frozenset(points)
+                plugin.sole = frozenset(point for point in POINTS if by_point[point] == (point in own))
         for plugin in self.plugins():
             self.tell(plugin, "on_session_open", state)
 
