@@ -2,10 +2,10 @@
 
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import ManagerOptions
-from volcano_py.kube.credentials import load_credentials
+from volcano_py.kube.credentials import Credentials
 
 
-async def make_controllers(url: str) -> ControllerManager:
+def make_controllers(url: str) -> ControllerManager:
     """Return all controllers for the API server at ``url``, without ports of their own."""
     options = ManagerOptions(metrics_address=None, health_address=None)
-    return ControllerManager(await load_credentials(server=url), options)
+    return ControllerManager(Credentials(url), options)

@@ -61,7 +61,7 @@ async def run_demo(options: DemoOptions, show: Callable[[Frame], None]) -> DemoR
     result = DemoResult()
     async with (
         LocalCluster(options.port) as cluster,
-        running("controller manager", await make_controllers(cluster.url), Shutdown()),
+        running("controller manager", make_controllers(cluster.url), Shutdown()),
         local_scheduler(cluster.url, gang=options.gang),
     ):
         result.url = cluster.url

@@ -7,7 +7,7 @@ from typing import Final
 from volcano_py.conf.loader import parse_conf
 from volcano_py.daemon.daemon import SchedulerDaemon
 from volcano_py.daemon.options import DaemonOptions
-from volcano_py.kube.credentials import load_credentials
+from volcano_py.kube.credentials import Credentials
 from volcano_py.local.running import running
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.scheduler import Policy, resolve
@@ -29,10 +29,10 @@ DEMO_CONF: Final = GANG_CONF.replace("  - name: predicates\n", "  - name: drf\n 
 """Jobs get equal shares (drf), as in Volcano's built-in policy: without the gang plugin, every job gets a part."""
 
 
-async def make_scheduler(url: str, policy: Policy) -> SchedulerDaemon:
+def make_scheduler(url: str, policy: Policy) -> SchedulerDaemon:
     """Return a scheduler for the API server at ``url``, without ports of its own."""
     options = DaemonOptions(metrics_address=None, health_address=None)
-    return SchedulerDaemon(await load_credentials(server=url), policy, options)
+    return SchedulerDaemon(Credentials(url), policy, options)
 
 
 @asynccontextmanager
@@ -40,6 +40,6 @@ async def local_scheduler(url: str, gang: bool = True) -> AsyncIterator[Schedule
     """Run the demo's scheduler on the API server at ``url`` until the block ends; it is ready when the block begins."""
     conf = DEMO_CONF if gang else DEMO_CONF.replace(_WITH_GANG, _WITHOUT_GANG)
     policy = resolve(parse_conf(conf, "(demo)"))
-    daemon = await make_scheduler(url, policy)
+    daemon = make_scheduler(url, policy)
     async with running("scheduler", daemon, Shutdown()):
         yield daemon

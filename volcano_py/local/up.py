@@ -43,8 +43,8 @@ class LocalSystem:
             await stack.enter_async_context(self.cluster)
             for node in _nodes(self._options):
                 self.cluster.create(node)
-            manager = await make_controllers(self.cluster.url)
-            scheduler = await make_scheduler(self.cluster.url, self._policy)
+            manager = make_controllers(self.cluster.url)
+            scheduler = make_scheduler(self.cluster.url, self._policy)
             for name, daemon in (("controller manager", manager), ("scheduler", scheduler)):
                 self._daemons.append(await stack.enter_async_context(running(name, daemon, self._shutdown)))
             self._stack = stack.pop_all()
