@@ -5,6 +5,7 @@ Each request has a time limit. An answer that is not 2xx becomes an `ApiProblem`
 
 import http.client
 import json
+import re
 import socket
 import ssl
 import time
@@ -27,14 +28,23 @@ WATCH_S: Final = 240
 _PAGE: Final = 500
 _LIST: Any = list
 _MERGE: Final = "application/merge-patch+json"
+_WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _read: Final = partial(decoded, json.loads)
 
 
 class Api:
     """The API server; the connection opens at the first request."""
 
-    def __init__(self, access: Callable[[], Access], timeout_s: float = REQUEST_S) -> None:
+    def __init__(
+        self,
+        access: Callable[[], Access],
+        timeout_s: float = REQUEST_S,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Prepare; ``warn`` is called with each warning of the API server, once."""
         self._find = access
+        self._warn = warn
+        self._warned: set[str] = set()
         self._access: Access | None = None
         self._timeout_s = timeout_s
         self._connection: http.client.HTTPConnection | None = None
@@ -250,6 +260,10 @@ class Api:
                 connection.sock.settimeout(connection.timeout)
             connection.request(method, target, None if body is None else json.dumps(body).encode(), headers)
             answer = connection.getresponse()
+            for text in _warnings(answer):
+                if text not in self._warned:
+                    self._warned.add(text)
+                    self._warn(text)
             if answer.status >= 300:
                 refusal = _refusal(answer)
                 self.close()
@@ -312,6 +326,14 @@ class _Tunnel(http.client.HTTPConnection):
         """Connect to the proxy, ask for the tunnel, and begin TLS in it."""
         super().connect()
         self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
+
+
+def _warnings(answer: http.client.HTTPResponse) -> Iterator[str]:
+    """Yield the texts of headers such as ``Warning: 299 - "unknown field \\"spec.queeu\\""``."""
+    for given in answer.headers.get_all("Warning", ()):
+        found = _WARNING.match(given)
+        if found:
+            yield re.sub(r"\\(.)", r"\1", found[1])
 
 
 def _unpacked(answer: http.client.HTTPResponse) -> bytes:

@@ -9,7 +9,7 @@ from volcano_py.client.problem import Problem
 from volcano_py.kube.resource import Resource
 
 
-def read_documents(path: str, kind: Resource) -> list[dict[str, Any]]:
+def read_documents(path: str, kind: Resource, *, generated: bool = False) -> list[dict[str, Any]]:
     """Return the objects of a file; all of them must be of the kind."""
     if not path:
         raise Problem(f"the file with the {kind.plural} must be specified: --file FILE")
@@ -26,7 +26,7 @@ def read_documents(path: str, kind: Resource) -> list[dict[str, Any]]:
     if not found:
         raise Problem(f"file {path} has no object; write a {kind.kind} of {kind.api_version} there")
     for one in found:
-        _check(one, path, kind)
+        _check(one, path, kind, generated=generated)
     return found
 
 
@@ -40,7 +40,7 @@ _Plain.yaml_implicit_resolvers = {
 }
 
 
-def _check(obj: Any, path: str, kind: Resource) -> None:
+def _check(obj: Any, path: str, kind: Resource, *, generated: bool) -> None:
     if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
         raise Problem(f"file {path} has a document that is no {kind.kind}: it has no metadata")
     given = (obj.get("apiVersion") or kind.api_version, obj.get("kind") or kind.kind)
@@ -48,6 +48,7 @@ def _check(obj: Any, path: str, kind: Resource) -> None:
         raise Problem(
             f"file {path} has a {given[1]} of {given[0]}; this command takes {kind.kind} of {kind.api_version}"
         )
-    if not isinstance(obj["metadata"].get("name"), str) or not obj["metadata"]["name"]:
+    names = [obj["metadata"].get(field) for field in ("name", *(("generateName",) if generated else ()))]
+    if not any(isinstance(name, str) and name for name in names):
         raise Problem(f"file {path} has a {kind.kind} without a name; write metadata.name")
     obj.update(apiVersion=kind.api_version, kind=kind.kind)

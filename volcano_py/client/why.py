@@ -190,6 +190,16 @@ def _queue_of(obj: Obj) -> str:
 # The answer
 
 
+def _deleted(metadata: Obj) -> tuple[str, list[str]]:
+    waits = [str(one) for one in metadata.get("finalizers") or ()]
+    if not waits:
+        return "it is being deleted", []
+    return (
+        f"it is being deleted, and stays until {' and '.join(waits)} is removed from metadata.finalizers",
+        ["find the controller that adds the finalizer: it removes it when it has cleaned up, if it runs"],
+    )
+
+
 def _answer(
     facts: Facts, gang: _Gang, queue: str, levels: Sequence[room.Level], groups: Sequence[room.NodeGroup]
 ) -> tuple[str, list[str]]:
@@ -197,6 +207,9 @@ def _answer(
     state = _job_state(facts)
     phase, reason = str(state.get("phase") or ""), str(state.get("reason") or "")
     message = str(state.get("message") or "")
+    metadata: Obj = (facts.job or facts.group or {}).get("metadata") or {}
+    if metadata.get("deletionTimestamp"):
+        return _deleted(metadata)
     if phase in _ENDED:
         return f"it does not wait: it is {phase}{f' ({message})' if message else ''}", []
     if phase in ("Aborted", "Aborting"):

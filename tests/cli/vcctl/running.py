@@ -31,6 +31,13 @@ class Cluster:
         self.api = api
         self._capsys = capsys
 
+    def warned(self, line: str, program: str = "vcctl", **words: str) -> tuple[Ran, str]:
+        """Run a command, and return its warnings, too."""
+        self._capsys.readouterr()
+        code = start(program, [words.get(word, word) for word in line.split()])
+        told = self._capsys.readouterr()
+        return Ran(code, told.out), told.err
+
     def run(self, line: str, program: str = "vcctl", **words: str) -> Ran:
         """Run a command; ``words`` replace words of the line that have spaces."""
         self._capsys.readouterr()

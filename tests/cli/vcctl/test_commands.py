@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.vcctl.running import Cluster
-from volcano_py.kube.resource import COMMANDS, JOB_FLOWS, JOB_TEMPLATES, QUEUES, VCJOBS
+from volcano_py.kube.resource import COMMANDS, EVENTS, JOB_FLOWS, JOB_TEMPLATES, QUEUES, VCJOBS
 
 POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
 TEMPLATE = {
@@ -390,3 +390,87 @@ def test_names_of_the_cluster_complete(cluster: Cluster) -> None:
     assert offered("job wait --for phase=A") == ["phase=Aborted"]
     assert "phase=Running" in [one.removeprefix("--for=") for one in offered("job wait --for=")]
     assert set(offered("")) == {"job", "queue", "pod", "jobflow", "jobtemplate", "version", "completion"}
+
+
+A_TASK = {"name": "w", "replicas": 1, "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}}
+
+
+def test_flags_may_stand_before_the_command(cluster: Cluster) -> None:
+    space = cluster.namespace("before")
+    cluster.job("train", space, "Running")
+    expected = cluster.says(f"job list -n {space}")
+
+    assert cluster.says(f"-n {space} job list") == expected
+    assert cluster.says(f"job --namespace={space} list") == expected
+    assert cluster.says(f"-n {space} -o name job list") == "job.batch.volcano.sh/train\n"
+    assert "unknown flag" in cluster.refuses(f"--nonsense job list -n {space}")
+
+
+def test_the_name_of_a_queue_may_stand_alone(cluster: Cluster) -> None:
+    cluster.says("queue create alone -w 3")
+
+    assert cluster.says("queue get alone -o name") == "queue.scheduling.volcano.sh/alone\n"
+    cluster.says("queue operate alone -a update -w 4")
+    cluster.says("queue delete alone")
+
+
+def test_a_file_of_another_namespace_than_the_flag_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    space, path = cluster.namespace("one"), tmp_path / "job.yaml"
+    body = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "spec": {"minAvailable": 1, "tasks": [A_TASK]}}
+    path.write_text(yaml.safe_dump({**body, "metadata": {"name": "train", "namespace": "other"}}))
+
+    assert cluster.refuses(f"job run -f {path} -n {space}") == (
+        f"Failed to run job: file {path} puts job train into namespace other, and --namespace says {space}: "
+        "leave one of them out"
+    )
+    path.write_text(yaml.safe_dump({**body, "metadata": {"name": "train", "namespace": "gone"}}))
+    assert "namespace gone does not exist" in cluster.refuses(f"job run -f {path}")
+
+
+def test_a_file_may_leave_the_name_to_the_server(cluster: Cluster, tmp_path: Path) -> None:
+    space, path = cluster.namespace("generated"), tmp_path / "job.yaml"
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"generateName": "train-"}}
+    path.write_text(yaml.safe_dump({**job, "spec": {"minAvailable": 1, "tasks": [A_TASK]}}))
+
+    said = cluster.says(f"job run -f {path} -n {space}")
+
+    (made,) = cluster.api.list(VCJOBS, space)
+    assert said == f"run job {made['metadata']['name']} successfully\n"
+
+
+def test_warnings_of_the_server_are_shown_apart_from_the_output(cluster: Cluster, tmp_path: Path) -> None:
+    space, path = cluster.namespace("warned"), tmp_path / "job.yaml"
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "train"}}
+    path.write_text(yaml.safe_dump({**job, "spec": {"minAvailable": 1, "queeu": "a", "tasks": [A_TASK]}}))
+
+    ran, warnings = cluster.warned(f"job run -f {path} -n {space}")
+
+    assert ran.out == "run job train successfully\n"
+    assert warnings == 'Warning: unknown field "spec.queeu"\n'
+
+
+def test_a_job_that_is_being_deleted_says_so(cluster: Cluster) -> None:
+    space = cluster.namespace("going")
+    cluster.job("train", space, "Pending")
+    cluster.api.patch(VCJOBS, "train", {"metadata": {"finalizers": ["example.com/audit"]}}, space)
+    cluster.says(f"job delete train -n {space}")
+
+    assert "being deleted, and stays until example.com/audit" in cluster.says(f"job why train -n {space}")
+    told = cluster.refuses(f"job run train -n {space}")
+    assert told.endswith("try again when it is gone, or choose another name")
+    cluster.api.patch(VCJOBS, "train", {"metadata": {"finalizers": None}}, space)
+
+
+def test_events_cannot_repaint_the_screen(cluster: Cluster) -> None:
+    space = cluster.namespace("painted")
+    cluster.job("train", space, "Pending")
+    job = cluster.api.get(VCJOBS, "train", space)
+    about = {"kind": "Job", "name": "train", "namespace": space, "uid": job["metadata"]["uid"]}
+    about["apiVersion"] = "batch.volcano.sh/v1alpha1"
+    event = {"metadata": {"name": "train.1"}, "involvedObject": about, "type": "Warning", "reason": "Red\x1b[2J"}
+    cluster.api.create(EVENTS, {**event, "message": "on \x1b[31mfire\nnext row", "count": 1}, space)
+
+    for command in ("why", "view"):
+        said = cluster.says(f"job {command} train -n {space}")
+        assert "\x1b" not in said
+        assert "on ^[[31mfire next row" in " ".join(said.split())

@@ -3,11 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from volcano_py.cli.vcctl.flags import Command, Values
+from volcano_py.cli.vcctl.texts import harmless
 
 if TYPE_CHECKING:
     from volcano_py.client.api import Api
@@ -62,6 +63,7 @@ class Call:
                     server=flags.text("master"), kubeconfig=flags.text("kubeconfig"), context=flags.text("context")
                 ),
                 self._timeout_s,
+                self._warn,
             )
         return self._api
 
@@ -75,8 +77,12 @@ class Call:
         self._out.write(text)
 
     def line(self, text: str = "") -> None:
-        """Print a line."""
-        self._out.write(f"{text}\n")
+        """Print a line, without control characters that somebody put into an object."""
+        self._out.write(f"{harmless(text)}\n")
+
+    def _warn(self, text: str) -> None:
+        """Show a warning of the API server as kubectl does, apart from the output."""
+        print(f"Warning: {harmless(text)}", file=sys.stderr)
 
     def flush(self) -> None:
         """Show what was printed; a watch waits afterwards."""
@@ -111,23 +117,23 @@ class Call:
         return shutil.get_terminal_size((120, 40)).lines
 
     @contextmanager
-    def about(self, kind: "Resource", name: str = "", list_command: str = "") -> Iterator[None]:
-        """Add to the API server's refusals what to do next."""
+    def about(self, kind: "Resource", name: str = "", list_command: str = "", namespace: str = "") -> Iterator[None]:
+        """Add to the API server's refusals what to do next; ``namespace`` is that of the object, if not of the flag."""
         from volcano_py.client.problem import ApiProblem, Problem
 
         try:
             yield
         except ApiProblem as problem:
-            raise Problem(f"{problem}{self._hint(problem, kind, name, list_command)}") from problem
+            raise Problem(f"{problem}{self._hint(problem, kind, name, list_command, namespace)}") from problem
 
-    def _hint(self, problem: "Exception", kind: "Resource", name: str, list_command: str) -> str:
+    def _hint(self, problem: "Exception", kind: "Resource", name: str, list_command: str, namespace: str) -> str:
         status = getattr(problem, "status", 0)
         if status == 404 and not name:
             return f"; the cluster has no {kind.label}: install manifests/crds/"
         if status == 404:
             from volcano_py.kube.resource import NAMESPACES
 
-            space = self.namespace
+            space = namespace or self.namespace
             if kind.namespaced and space and not self.api.exists(NAMESPACES, space):
                 return f'; namespace {space} does not exist either: "kubectl get namespaces" lists them'
             where = f" in namespace {space}" if kind.namespaced and space else ""
@@ -137,5 +143,19 @@ class Call:
         if status == 403:
             return f'; "kubectl auth can-i --list" shows your rights on {kind.label}'
         if status == 409 and getattr(problem, "reason", "") == "AlreadyExists":
-            return "; choose another name or delete it first"
+            return self._taken(kind, name, namespace or self.namespace)
         return ""
+
+    def _taken(self, kind: "Resource", name: str, namespace: str) -> str:
+        """Return what to do if there is an object of the name already."""
+        from volcano_py.client.problem import Problem
+
+        metadata: dict[str, Any] = {}
+        if name and (namespace or not kind.namespaced):
+            with suppress(Problem):
+                metadata = self.api.get(kind, name, namespace if kind.namespaced else "").get("metadata") or {}
+        if metadata.get("deletionTimestamp"):
+            waits = ", ".join(metadata.get("finalizers") or ())
+            behind = f" until {waits} is removed from metadata.finalizers" if waits else ""
+            return f"; it is being deleted{behind}: try again when it is gone, or choose another name"
+        return "; choose another name or delete it first"

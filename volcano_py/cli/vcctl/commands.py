@@ -164,6 +164,7 @@ VCCTL: Final = (
             *SERVER,
         ),
         "vcctl queue create -n research -w 3",
+        "name",
     ),
     Command(
         ("vcctl", "queue", "delete"),
@@ -207,6 +208,7 @@ VCCTL: Final = (
             *SERVER,
         ),
         "vcctl queue operate -n research -a close",
+        "name",
     ),
     Command(("vcctl", "pod"), "list the pods of jobs"),
     Command(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from volcano_py.cli.vcctl.call import Call
+from volcano_py.cli.vcctl.texts import columns, head, one_line, padded, wrapped
 from volcano_py.client import why
 from volcano_py.client.problem import Problem
 from volcano_py.client.waiting_facts import facts_of_job, facts_of_queue
@@ -60,7 +61,7 @@ def _print(call: Call, found: why.Explanation) -> None:
             break
     bold, plain = (_BOLD, _PLAIN) if call.coloured else ("", "")
     for line, is_title in lines:
-        call.line(f"{bold}{line}{plain}" if is_title else line)
+        call.write(f"{bold}{line}{plain}\n" if is_title else f"{line}\n")
 
 
 def _laid_out(found: why.Explanation, width: int, form: _Form) -> Iterator[tuple[str, bool]]:
@@ -85,7 +86,7 @@ def _laid_out(found: why.Explanation, width: int, form: _Form) -> Iterator[tuple
         yield "What to do", True
         for way in found.ways_out:
             commanded = way.startswith(_COMMANDS)
-            yield from ((line, False) for line in ([f"  {way}"] if commanded else _wrapped(way, width, "  ")))
+            yield from ((line, False) for line in ([f"  {one_line(way)}"] if commanded else _wrapped(way, width, "  ")))
 
 
 def _shortened(section: why.Section, rows: int) -> why.Section:
@@ -97,14 +98,14 @@ def _shortened(section: why.Section, rows: int) -> why.Section:
 
 def _sentences(section: why.Section, width: int, form: _Form) -> list[str]:
     if not form.wrapped:
-        return [_cut(f"  {row[0]}", width) for row in section.rows]
+        return [_cut(f"  {one_line(row[0])}", width) for row in section.rows]
     return [line for row in section.rows for line in _wrapped(row[0], width, "  ")]
 
 
 def _columns(section: why.Section, width: int, indent: str) -> list[str]:
     """Return a table; long names are cut first, then the last column, and a cell that is cut ends with an ellipsis."""
-    rows = [section.headers, *section.rows]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(section.headers))]
+    rows = [section.headers, *(tuple(one_line(cell) for cell in row) for row in section.rows)]
+    widths = [max(columns(row[place]) for row in rows) for place in range(len(section.headers))]
     room = width - len(indent) - sum(widths[1:]) - _GAP * (len(widths) - 1)
     if widths[0] > max(room, _NAME):
         widths[0] = max(room, _NAME)
@@ -113,21 +114,12 @@ def _columns(section: why.Section, width: int, indent: str) -> list[str]:
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    return "".join(cell.ljust(size + _GAP) for cell, size in zip(row, widths, strict=True)).rstrip()
+    return "".join(padded(cell, size + _GAP) for cell, size in zip(row, widths, strict=True)).rstrip()
 
 
 def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    return line if columns(line) <= width else f"{head(line, width - 1)}…"
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(
-        text,
-        max(width, 40),
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrapped(one_line(text), max(width, 40), first=indent, others=f"{indent}  ", long_words=False)

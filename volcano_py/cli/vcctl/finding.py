@@ -1,9 +1,12 @@
 """Finds the command that the first words of a line name."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from volcano_py.cli.vcctl import commands
-from volcano_py.cli.vcctl.flags import Command
+from volcano_py.cli.vcctl.flags import SWITCH, Command, Flag
+
+HELP: Final = ("-h", "--help")
 
 
 def table(program: str) -> tuple[Command, ...]:
@@ -13,17 +16,49 @@ def table(program: str) -> tuple[Command, ...]:
 
 
 def find(program: str, words: Sequence[str]) -> tuple[Command | None, list[str]]:
-    """Return the command that the first words name, and the words behind it; None if a word names no command."""
+    """Return the command that words name, and its flags and arguments; None if a word names no command.
+
+    Flags may stand before the command, as in kubectl: `vcctl -n team-a job list`.
+    """
     known = table(program)
-    command, left = known[0], list(words)
+    command, left, before = known[0], list(words), list[str]()
     while left and not command.run:
         if left[0] == "help":
             left = [*left[1:], "--help"]
             continue
         if left[0].startswith("-"):
-            break
+            if left[0] in HELP or not any(one.run and _knows(one, left[0]) for one in _below(known, command)):
+                break
+            takes = 2 if _needs_value(known, command, left) else 1
+            before, left = before + left[:takes], left[takes:]
+            continue
         deeper = next((one for one in known if one.path == (*command.path, left[0])), None)
         if deeper is None:
             return None, left
         command, left = deeper, left[1:]
-    return command, left
+    return command, before + left
+
+
+def _below(known: Sequence[Command], group: Command) -> list[Command]:
+    return [one for one in known if one.path[: len(group.path)] == group.path]
+
+
+def _knows(command: Command, word: str) -> bool:
+    return _flag(command, word) is not None
+
+
+def _flag(command: Command, word: str) -> Flag | None:
+    name = word.removeprefix("--").partition("=")[0]
+    return next(
+        (one for one in command.flags if (one.name == name if word.startswith("--") else one.short == word[1:2])), None
+    )
+
+
+def _needs_value(known: Sequence[Command], group: Command, left: Sequence[str]) -> bool:
+    """Say whether the word behind a flag is its value: for all commands that it may belong to, or if it names none."""
+    word = left[0]
+    if "=" in word or (not word.startswith("--") and len(word) > 2):
+        return False
+    kinds = {flag.kind == SWITCH for one in _below(known, group) if (flag := _flag(one, word)) is not None}
+    names_a_command = len(left) > 1 and any(one.path == (*group.path, left[1]) for one in known)
+    return kinds == {False} or (False in kinds and not names_a_command)

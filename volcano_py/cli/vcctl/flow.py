@@ -61,7 +61,7 @@ def _each(kind: Resource, call: Call, verb: str, act: Callable[[str, dict[str, A
     for obj in read_documents(call.flags.text("file"), kind):
         name, namespace = obj["metadata"]["name"], obj["metadata"].setdefault("namespace", "default")
         try:
-            with call.about(kind, name, _list_command(kind, namespace)):
+            with call.about(kind, name, _list_command(kind, namespace), namespace):
                 act(namespace, obj)
         except Problem as problem:
             failed.append(f"{verb} {kind.kind} {namespace}/{name}: {problem}")

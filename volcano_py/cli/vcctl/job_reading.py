@@ -8,6 +8,7 @@ from volcano_py.api import keys
 from volcano_py.cli.vcctl.call import Call
 from volcano_py.cli.vcctl.lists import Listing, print_list, print_object
 from volcano_py.cli.vcctl.printing import Table
+from volcano_py.cli.vcctl.texts import columns, one_line, padded, wrapped
 from volcano_py.client.ages import age, day
 from volcano_py.client.api import Obj
 from volcano_py.client.problem import Problem
@@ -82,10 +83,10 @@ def _listing(call: Call) -> Listing:
 def _table(jobs: Sequence[Mapping[str, Any]], call: Call, *, everywhere: bool, wide: bool) -> Table:
     headers, widths = ["Name", *(name for name, _ in _COLUMNS)], [0, *(width for _, width in _COLUMNS)]
     rows = [_row(job) for job in jobs]
-    widths[0] = max([len("Name"), *(len(row[0]) for row in rows)]) + _GAP
+    widths[0] = max([len("Name"), *(columns(row[0]) for row in rows)]) + _GAP
     if everywhere:
         spaces = [str(job["metadata"].get("namespace", "")) for job in jobs]
-        headers, widths = ["Namespace", *headers], [max([len("Namespace"), *map(len, spaces)]) + _GAP, *widths]
+        headers, widths = ["Namespace", *headers], [max([len("Namespace"), *map(columns, spaces)]) + _GAP, *widths]
         rows = [[space, *row] for space, row in zip(spaces, rows, strict=True)]
     if wide:
         widths[-1] += _GAP
@@ -236,18 +237,16 @@ def _events(call: Call, events: Sequence[Obj]) -> list[str]:
 
 def _narrow(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
     """Return the events for a terminal: the message goes on below itself, and the origin goes if there is no room."""
-    import textwrap
-
     places = [0, 1, 2, 3]
-    widths = [max(len(row[place]) for row in rows) + _EVENT_GAP for place in places]
+    widths = [max(columns(row[place]) for row in rows) + _EVENT_GAP for place in places]
     for place in (3, 2, 0):
         if width - sum(widths[one] for one in places) < _MESSAGE:
             places.remove(place)
     before = sum(widths[place] for place in places)
     lines = []
     for row in rows:
-        first = "".join(row[place].ljust(widths[place]) for place in places)
-        parts = textwrap.wrap(row[4], max(width - before, 1)) or [""]
+        first = "".join(padded(row[place], widths[place]) for place in places)
+        parts = wrapped(row[4], max(width - before, 2)) or [""]
         lines += [f"{first}{parts[0]}".rstrip(), *(" " * before + part for part in parts[1:])]
     return lines
 
@@ -262,4 +261,5 @@ def _event(call: Call, event: Obj) -> tuple[str, ...]:
     origin = [str(source.get(name)) for name in ("component", "host") if source.get(name)]
     origin = origin or [str(event.get("reportingComponent") or "")]
     reason, message = str(event.get("reason", "")), str(event.get("message", "")).strip()
-    return str(event.get("type", "")), reason, when, ", ".join(origin), message
+    cells = (str(event.get("type", "")), reason, when, ", ".join(origin), message)
+    return tuple(one_line(cell) for cell in cells)

@@ -24,10 +24,15 @@ def run_job(call: Call) -> int:
         return 0
     if not path.endswith((".yaml", ".yml")):
         raise Problem(f"only support yaml file, and {path} does not end with .yaml or .yml")
-    for job in read_documents(path, VCJOBS):
-        given = "namespace" in flags.given
-        space = namespace if given else str(job["metadata"].get("namespace") or namespace)
-        _create(call, job, space)
+    jobs = read_documents(path, VCJOBS, generated=True)
+    for job in jobs:
+        own = job["metadata"].get("namespace")
+        if own and "namespace" in flags.given and own != namespace:
+            name = job["metadata"].get("name") or job["metadata"]["generateName"]
+            told = f"file {path} puts job {name} into namespace {own}, and --namespace says {namespace}"
+            raise Problem(f"{told}: leave one of them out")
+    for job in jobs:
+        _create(call, job, str(job["metadata"].get("namespace") or namespace))
     return 0
 
 
@@ -95,10 +100,10 @@ def _from_flags(call: Call, namespace: str, image: str, scheduler: str) -> dict[
 
 def _create(call: Call, job: dict[str, Any], namespace: str) -> None:
     job["metadata"]["namespace"] = namespace
-    name = job["metadata"]["name"]
-    with call.about(VCJOBS, name):
-        call.api.create(VCJOBS, job, namespace)
-    call.line(f"run job {name} successfully")
+    name = job["metadata"].get("name") or job["metadata"]["generateName"]
+    with call.about(VCJOBS, name, namespace=namespace):
+        made = call.api.create(VCJOBS, job, namespace)
+    call.line(f"run job {made['metadata']['name']} successfully")
 
 
 def _command(call: Call, action: str, verb: str) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from volcano_py.cli.vcctl.call import Call
+from volcano_py.cli.vcctl.texts import columns, head, one_line, tail
 
 NOTHING: Final = "No resources found"
 _COLOURS: Final = {
@@ -34,10 +35,10 @@ class Table:
     """
 
     def __init__(self, headers: Row, widths: Sequence[int], rows: Iterable[Row], spare: Sequence[str] = ()) -> None:
-        self.rows = [list(row) for row in rows]
+        self.rows = [_clean(row) for row in rows]
         self._headers = list(headers)
         self._least = list(widths)
-        self._cells = [max((len(row[place]) for row in self.rows), default=0) for place in range(len(headers))]
+        self._cells = [max((columns(row[place]) for row in self.rows), default=0) for place in range(len(headers))]
         self._spare = [self._headers.index(name) for name in spare if name in self._headers]
         self._limit, self._narrow = 0, False
         self._layout: Layout = self._arranged()
@@ -50,7 +51,7 @@ class Table:
     def grow(self, rows: Iterable[Row]) -> None:
         """Make room for rows that were not there at first."""
         for row in rows:
-            self._cells = [max(old, len(cell)) for old, cell in zip(self._cells, row, strict=True)]
+            self._cells = [max(old, columns(cell)) for old, cell in zip(self._cells, _clean(row), strict=True)]
         self._layout = self._arranged()
 
     def header(self) -> str:
@@ -59,7 +60,7 @@ class Table:
 
     def line(self, row: Row, *, coloured: bool = False) -> str:
         """Return a row."""
-        return self._line(row, coloured=coloured)
+        return self._line(_clean(row), coloured=coloured)
 
     def text(self, *, coloured: bool = False) -> str:
         """Return the whole table."""
@@ -85,7 +86,7 @@ class Table:
             # The last column needs no gap behind it.
             shown = cut(cell, width - (place != self._layout[-1][0])) if self._narrow else cell
             colour = _COLOURS.get(cell) if coloured else None
-            padding = " " * (width - len(shown))
+            padding = " " * (width - columns(shown))
             cells.append(f"\033[{colour}m{shown}\033[0m{padding}" if colour else f"{shown}{padding}")
         return "".join(cells) + "\n"
 
@@ -118,10 +119,14 @@ def cut(text: str, width: int) -> str:
 
     Names begin alike and end differently, so that both ends are needed to tell them apart.
     """
-    if len(text) <= width:
+    if columns(text) <= width:
         return text
     kept = max(width - 1, 0)
-    return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}" if width > 0 else ""
+    return f"{head(text, kept - kept // 2)}…{tail(text, kept // 2)}" if width > 0 else ""
+
+
+def _clean(row: Row) -> list[str]:
+    return [one_line(cell) for cell in row]
 
 
 def spaced(
@@ -130,7 +135,7 @@ def spaced(
     """Return a table whose columns are as wide as their longest cell and a gap."""
     widths = []
     for place, header in enumerate(headers):
-        longest = max((len(row[place]) for row in rows), default=0)
+        longest = max((columns(one_line(row[place])) for row in rows), default=0)
         widths.append(max(longest, len(header)) + gap if with_headers else max(longest + gap, len(header) + 1))
     return Table(headers, widths, rows, spare)
 

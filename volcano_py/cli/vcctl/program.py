@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from volcano_py.cli.vcctl.finding import find, table
+from volcano_py.cli.vcctl.finding import HELP, find, table
 from volcano_py.cli.vcctl.flags import Command, UsageProblem, read_flags
 from volcano_py.client.problem import Problem
 
 FAILED = 255
 """The exit code of every failure; Volcano's programs have it, too."""
-_HELP = ("-h", "--help")
 
 
 def start(program: str, arguments: Sequence[str] | None = None) -> int:
@@ -78,13 +77,13 @@ def _run(program: str, words: list[str]) -> int:
 
 def _wants_help(command: Command, rest: Sequence[str]) -> bool:
     words = rest[: rest.index("--")] if "--" in rest else rest
-    return any(word in _HELP for word in words)
+    return any(word in HELP for word in words)
 
 
 def _help(program: str, command: Command, rest: Sequence[str]) -> int:
     from volcano_py.cli.vcctl.help import help_text
 
-    strange = [word for word in rest if word not in _HELP]
+    strange = [word for word in rest if word not in HELP]
     if not command.run and strange:
         raise UsageProblem(f'unknown flag: {strange[0]}; "{shown(program)} --help" lists the commands')
     print(help_text(shown(program), command, table(program)), end="")
