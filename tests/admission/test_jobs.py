@@ -339,6 +339,61 @@ def test_an_equal_amount_written_otherwise_is_no_change() -> None:
     assert not update("/jobs/validate", asking("2"), asking("1")).allowed
 
 
+def of_pod(**fields: Any) -> dict[str, Any]:
+    containers = [{"name": "main", "image": "busybox:1", **fields.pop("container", {})}]
+    return job(task(template={"spec": {"containers": containers, **fields}}))
+
+
+def spread(selector: Any) -> dict[str, Any]:
+    one = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+    return of_pod(topologySpreadConstraints=[{key: value for key, value in one.items() if value is not None}])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(policies(policy(timeout="5m")), policies(policy(timeout="5m0s")), id="timeout"),
+        pytest.param(job(runningEstimate="60m"), job(runningEstimate="1h0m0s"), id="runningEstimate"),
+        pytest.param(of_pod(hostNetwork=False), of_pod(), id="hostNetwork"),
+        pytest.param(of_pod(container={"stdin": False, "tty": False}), of_pod(), id="stdin"),
+        pytest.param(of_pod(container={"resources": {"limits": {}}}), of_pod(), id="resources"),
+        pytest.param(
+            of_pod(volumes=[{"name": "s", "emptyDir": {"sizeLimit": "1024Mi"}}]),
+            of_pod(volumes=[{"name": "s", "emptyDir": {"sizeLimit": "1Gi"}}]),
+            id="sizeLimit",
+        ),
+        pytest.param(
+            of_pod(container={"livenessProbe": {"initialDelaySeconds": 0, "tcpSocket": {"port": 80}}}),
+            of_pod(container={"livenessProbe": {"tcpSocket": {"port": 80}}}),
+            id="probe",
+        ),
+    ],
+)
+def test_what_a_client_in_go_writes_otherwise_is_no_change(old: dict[str, Any], new: dict[str, Any]) -> None:
+    assert update("/jobs/validate", new, old).allowed
+    assert update("/jobs/validate", old, new).allowed
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(spread({}), spread(None), id="a selector of all pods"),
+        pytest.param(
+            volumes({"mountPath": "/a", "volumeClaim": {**CLAIM, "storageClassName": ""}}),
+            volumes({"mountPath": "/a", "volumeClaim": CLAIM}),
+            id="no storage class",
+        ),
+        pytest.param(of_pod(automountServiceAccountToken=False), of_pod(), id="a switch that is on if left out"),
+        pytest.param(of_pod(terminationGracePeriodSeconds=0), of_pod(), id="no grace"),
+        pytest.param(of_pod(hostNetwork=True), of_pod(), id="hostNetwork"),
+        pytest.param(policies(policy(timeout="5m")), policies(policy(timeout="6m")), id="timeout"),
+    ],
+)
+def test_what_means_something_if_it_is_empty_may_not_change(old: dict[str, Any], new: dict[str, Any]) -> None:
+    assert not update("/jobs/validate", new, old).allowed
+    assert not update("/jobs/validate", old, new).allowed
+
+
 @pytest.mark.parametrize("path", ["/jobs/validate", "/jobs/mutate"])
 def test_other_operations_are_refused(path: str) -> None:
     assert RULES[path](Request("CONNECT"), DictView(), Options()).refusals == (

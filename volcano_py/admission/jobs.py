@@ -22,6 +22,7 @@ from volcano_py.admission.graph import in_order
 from volcano_py.admission.pod_rules.template import known_flaws
 from volcano_py.admission.queue_state import is_open, missing, not_open, open_queues
 from volcano_py.admission.reading import entries, name_of, part, parts, too_deep, typed, words, wrong_operation
+from volcano_py.admission.sameness import fixed_spec
 from volcano_py.admission.topology import tier_given_twice
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, PartitionPolicy, Task
@@ -290,46 +291,12 @@ def _update(job: Job, old: Job) -> Iterator[Refusal]:
     if len(job.spec.tasks) != len(old.spec.tasks):
         hint = "set the replicas of a task to 0, or create another job"
         yield Refusal(" job updates may not add or remove tasks;", "spec.tasks", hint)
-    elif changed := list(_changed(_fixed(job), _fixed(old), "spec")):
+    elif changed := list(_changed(fixed_spec(job), fixed_spec(old), "spec")):
         sentence = (
             " job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and "
             "`PriorityClassName`;"
         )
         yield Refusal(sentence, changed[0], f"create another job, or undo the change of {', '.join(changed)}")
-
-
-def _fixed(job: Job) -> Mapping[str, Any]:
-    """Return the part of a job that may not change, in a form in which equal means the same."""
-    spec = msgspec.structs.replace(
-        job.spec,
-        min_available=0,
-        priority_class_name="",
-        tasks=[
-            msgspec.structs.replace(task, replicas=0, min_available=None, template=_plain(task.template))
-            for task in job.spec.tasks
-        ],
-        volumes=[
-            msgspec.structs.replace(volume, volume_claim_name="", volume_claim=_plain(volume.volume_claim))
-            if volume.volume_claim is not None
-            else volume
-            for volume in job.spec.volumes
-        ],
-    )
-    found: Mapping[str, Any] = msgspec.to_builtins(spec)
-    return found
-
-
-def _plain(value: Any, name: str = "") -> Any:
-    """Return a value without what is empty, its quantities as numbers."""
-    if isinstance(value, Mapping):
-        if name in _AMOUNTS:
-            return {key: str(amount(item)) for key, item in value.items()}
-        return {key: kept for key, item in value.items() if (kept := _plain(item, key)) not in _EMPTY}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
-
-
-_AMOUNTS: Final = frozenset({"requests", "limits", "overhead"})
-_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 
 
 def _changed(new: Any, old: Any, path: str) -> Iterator[str]:
