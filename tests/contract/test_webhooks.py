@@ -219,6 +219,15 @@ async def test_a_warning_reaches_the_client(api: Api, hooks: Hooks) -> None:
     assert (await create(api)).headers["Warning"] == '299 - "better not"'
 
 
+async def test_a_warning_comes_with_a_refusal(api: Api, hooks: Hooks) -> None:
+    await hooks.configure(
+        "no", lambda request: {"allowed": False, "status": {"message": "no"}, "warnings": ["try another"]}
+    )
+    await hooks.settle()
+    answer = await create(api)
+    assert (answer.status, answer.headers["Warning"]) == (400, '299 - "try another"')
+
+
 async def test_a_patch_that_breaks_the_object_is_refused_by_its_rules(api: Api, hooks: Hooks) -> None:
     await hooks.configure("bad", patching({"op": "add", "path": "/data/a~1b", "value": "1"}), mutating=True)
     await hooks.settle()

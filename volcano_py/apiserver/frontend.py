@@ -185,7 +185,9 @@ def _drop(request: web.BaseRequest) -> web.Response:
 
 
 def _failure(error: StatusError) -> Reply:
-    return Reply(error.code, encode(error.to_status()), retry_after_s=error.retry_after_s)
+    return Reply(
+        error.code, encode(error.to_status()), warnings=error.warnings or None, retry_after_s=error.retry_after_s
+    )
 
 
 def _crash(error: Exception) -> Reply:

@@ -56,6 +56,8 @@ class StatusError(Exception):
         self.message = message
         self.details = details
         self.retry_after_s = retry_after_s
+        self.warnings: list[str] = []
+        """Warnings of webhooks, which come with the refusal."""
         self.continue_token = ""
 
     def to_status(self) -> Obj:

@@ -49,7 +49,7 @@ def _patch(world: "World", resource: str, obj: Obj, change: Callable[[Obj], Obj]
     try:
         world.servers.registry.patch(kind, meta.get("namespace"), meta["name"], change, context)
     except StatusError as error:
-        if error.code not in (404, 409):
+        if error.code not in (400, 404, 409):  # 400: another fault has made the object unreadable
             raise
 
 

@@ -113,7 +113,9 @@ class WebhookChain:
             raise _internal(f'failed calling webhook "{name}": {error}') from error
         warnings.extend(verdict.warnings)
         if not verdict.allowed:
-            raise denied(name, verdict.status)
+            refusal = denied(name, verdict.status)
+            refusal.warnings = list(warnings)
+            raise refusal
         return verdict
 
     async def close(self) -> None:
