@@ -8,7 +8,6 @@ processes, which take the core away on a busy machine.
 """
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -48,23 +47,28 @@ def marks(lags_s: list[float]) -> dict[str, float]:
     }
 
 
-async def _sample(samples: list[Sample]) -> None:
-    while True:
-        started, cpu = time.monotonic(), time.process_time()
-        await asyncio.sleep(_EVERY_S)
-        now = time.monotonic()
-        late = now - started - _EVERY_S
-        samples.append(Sample(now, late, max(0.0, min(late, time.process_time() - cpu))))
+async def _sample(target: Path) -> None:
+    """Take samples until cancelled, and write them then: a program may exit without returning from `main`."""
+    samples: list[Sample] = []
+    try:
+        while True:
+            started, cpu = time.monotonic(), time.process_time()
+            await asyncio.sleep(_EVERY_S)
+            now = time.monotonic()
+            late = now - started - _EVERY_S
+            samples.append(Sample(now, late, max(0.0, min(late, time.process_time() - cpu))))
+    finally:
+        target.write_bytes(msgspec.json.encode(samples))  # noqa: ASYNC240 - the loop has nothing else to do any more
 
 
-def _program(name: str, samples: list[Sample]) -> Callable[[list[str]], int]:
+def _program(name: str, target: Path) -> Callable[[list[str]], int]:
     """Return the main function of a program whose services include the sampling; the program stays as it is."""
     if name == "vc-scheduler":
         start_scheduler = SchedulerDaemon.start
 
         def scheduler_started(daemon: SchedulerDaemon, services: Supervisor) -> None:
             start_scheduler(daemon, services)
-            services.start("lag", _sample(samples))
+            services.start("lag", _sample(target))
 
         SchedulerDaemon.start = scheduler_started  # type: ignore[method-assign]
         return vc_scheduler.main
@@ -72,7 +76,7 @@ def _program(name: str, samples: list[Sample]) -> Callable[[list[str]], int]:
 
     def controllers_started(manager: ControllerManager, services: Supervisor) -> None:
         start_controllers(manager, services)
-        services.start("lag", _sample(samples))
+        services.start("lag", _sample(target))
 
     ControllerManager.start = controllers_started  # type: ignore[method-assign]
     return vc_controller_manager.main
@@ -81,17 +85,7 @@ def _program(name: str, samples: list[Sample]) -> Callable[[list[str]], int]:
 def main() -> int:
     """Run the program that the command line names."""
     target, name, flags = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    samples: list[Sample] = []
-    exit_at_once = os._exit
-
-    def write_and_exit(code: int) -> None:
-        target.write_bytes(msgspec.json.encode(samples))
-        exit_at_once(code)
-
-    os._exit = write_and_exit  # type: ignore[assignment]  # so does a program that ends during a long cycle
-    code = _program(name, samples)(flags)
-    target.write_bytes(msgspec.json.encode(samples))
-    return code
+    return _program(name, target)(flags)
 
 
 if __name__ == "__main__":

@@ -106,14 +106,14 @@ def test_a_budget_limits_evictions_that_would_happen_without_it(case: Case) -> N
     conf, action, queues = case
     text = conf.format(actions=f"allocate, {action}") + "  - {name: pdb}\n"
     fewer = 0
-    for number in NUMBERS[::3]:
-        allowed = number // 3 % 3
+    for number in NUMBERS:
+        allowed = number % 3
         budgets = (BudgetRecord(NAMESPACE, "all", allowed=allowed),)
         plans = plans_of(cycle(replace(crowded_world(number, queues), budgets=budgets), text).batches)
         gone = sum(len(plan.victims) for plan in plans)
         assert gone <= allowed, f"crowded_world({number}): {plans}"
         fewer += gone < sum(len(plan.victims) for plan in decided(case, number)[1])
-    assert fewer >= 8
+    assert fewer >= 30
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -134,6 +134,11 @@ async def test_a_token_that_no_header_may_have_is_not_used(answer: str, compress
     assert door.seen[-1] == "Bearer new"
 
 
+def test_a_first_token_that_no_header_may_have_is_named_with_its_source() -> None:
+    with pytest.raises(CredentialsError, match="kubeconfig /k gives a token with a character"):
+        Credentials("http://x", authorization="Bearer a\nb", origin="kubeconfig /k")
+
+
 async def test_a_request_that_was_refused_waits_for_the_refresh_that_is_under_way() -> None:
     clock, source = FakeClock(), Source("Bearer new", hangs=True)
     async with a_door("Bearer new") as (door, url):

@@ -1,18 +1,23 @@
 """What plugins say of victims on crowded clusters, against a walk over the candidates of each node."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from tests.framework.sessions import a_session
 from tests.reference import victim_votes
-from tests.reference.busy import busy_world
+from tests.reference.busy import STANDING, busy_world
 from tests.reference.victim_votes import Candidate
+from tests.reference.world import World
 from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
+from volcano_py.model.statuses import READY_STATUSES
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.priority import Priority
@@ -48,7 +53,8 @@ def by_node(ssn: Session, candidates: VictimCandidates) -> list[list[Candidate]]
     for row, node in zip(candidates.rows.tolist(), candidates.groups.tolist(), strict=True):
         job = ssn.state.jobs.record(int(ssn.state.tasks.job[row]))
         request = amounts(ssn, ssn.state.classes.requests[:, ssn.state.tasks.shape[row]])
-        one = Candidate(str(job.key), job.queue, int(ssn.state.tasks.priority[row]), request)
+        role = ssn.state.tasks.record(row).role
+        one = Candidate(str(job.key), job.queue, int(ssn.state.tasks.priority[row]), request, role)
         lists.setdefault(node, []).append(one)
     return list(lists.values())
 
@@ -61,13 +67,40 @@ def of_jobs(ssn: Session, value: Callable[[int], Any]) -> Mapping[str, Any]:
     return {str(ssn.state.jobs.record(row).key): value(row) for row in ssn.state.jobs.present().tolist()}
 
 
+def with_roles(number: int) -> World:
+    """Return a crowded cluster of small minimums, in which jobs have roles of which some have a minimum, too."""
+    random, world = Random(number), busy_world(number)
+    jobs = [
+        replace(
+            job,
+            min_available=min(job.min_available, 3),
+            task_min_available=random.choice(({}, {"a": 1}, {"a": 2, "b": 1})),
+        )
+        for job in world.jobs
+    ]
+    tasks = [
+        replace(
+            task,
+            record=structs.replace(task.record, role=random.choice("abc")),
+            status=random.choice(STANDING),
+            node=random.choice(world.nodes).name,
+        )
+        for task in world.tasks
+    ]
+    return replace(world, jobs=tuple(jobs), tasks=tuple(tasks))
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("world", [busy_world, with_roles])
 @pytest.mark.parametrize("number", WORLDS)
-def test_gang_permits_tasks_beyond_the_minimum(number: int) -> None:
-    ssn = a_session(busy_world(number), plugin := Gang())
-    candidates = everybody(ssn)
+def test_gang_permits_tasks_beyond_the_minimum(number: int, world: Callable[[int], World], together: bool) -> None:
+    ssn = a_session(world(number), plugin := Gang())
+    candidates = everybody(ssn).together() if together else everybody(ssn)
     ready = of_jobs(ssn, lambda row: ssn.state.job(row).ready_count)
     minimum = of_jobs(ssn, lambda row: ssn.state.job(row).min_available)
-    rule = expected(ssn, candidates, lambda one: victim_votes.gang(one, ready, minimum))
+    of_roles = of_jobs(ssn, lambda row: ssn.state.job(row).role_counts(READY_STATUSES, best_effort=True))
+    minimums = of_jobs(ssn, lambda row: ssn.state.jobs.record(row).role_rule)
+    rule = expected(ssn, candidates, lambda one: victim_votes.gang(one, ready, minimum, of_roles, minimums))
 
     for preemptor in preemptors(ssn):
         assert plugin.preemptable(preemptor, candidates).tolist() == rule

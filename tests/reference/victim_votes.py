@@ -17,15 +17,26 @@ class Candidate:
     queue: str
     priority: int
     request: Amounts
+    role: str = ""
 
 
-def gang(candidates: Sequence[Candidate], ready: Mapping[str, int], minimum: Mapping[str, int]) -> list[bool]:
-    """A job may lose tasks while it has more ready tasks than its minimum."""
-    left = dict(ready)
+def gang(
+    candidates: Sequence[Candidate],
+    ready: Mapping[str, int],
+    minimum: Mapping[str, int],
+    of_roles: Mapping[str, Mapping[str, int]],
+    minimums: Mapping[str, Mapping[str, int]],
+) -> list[bool]:
+    """A job may lose tasks while it has more ready tasks than its minimum, and the role more than its own."""
+    left, in_role = dict(ready), {job: dict(counts) for job, counts in of_roles.items()}
     answers = []
     for candidate in candidates:
-        goes = left[candidate.job] > minimum[candidate.job]
-        left[candidate.job] -= goes
+        job, role = candidate.job, candidate.role
+        least = minimums[job].get(role, 0) if minimums[job] else -1
+        goes = left[job] > minimum[job] and in_role[job].get(role, 0) > least
+        left[job] -= goes
+        if goes:
+            in_role[job][role] -= 1
         answers.append(goes)
     return answers
 

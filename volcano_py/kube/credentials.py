@@ -74,7 +74,7 @@ class Credentials:
         self.tls = tls
         self.tls_server_name = tls_server_name
         self.proxy = proxy
-        self.identity = identity or Identity(authorization)
+        self.identity = (identity or Identity(authorization)).checked(origin)
         self._refresh = refresh
         self._origin = origin
         self._clock = clock or RealClock()
@@ -155,7 +155,7 @@ class Credentials:
         try:
             async with asyncio.timeout(_REFRESH_TIMEOUT_S):
                 found = await self._refresh(refused or self._backoff.failures > 0)
-            identity = found if isinstance(found, Identity) else Identity(found)
+            identity = (found if isinstance(found, Identity) else Identity(found)).checked(self._origin)
         except TimeoutError:
             self._failed(f"{self._origin} {too_slow(_REFRESH_TIMEOUT_S)}")
         except CredentialsError as error:

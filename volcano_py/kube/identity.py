@@ -27,10 +27,13 @@ class Identity:
     until: datetime | None = field(default=None, compare=False)
     """When it expires; None if that is unknown, so that it is refreshed now and then."""
 
-    def __post_init__(self) -> None:
-        """Raise CredentialsError for a token that no request can carry."""
+    def checked(self, origin: str) -> "Identity":
+        """Return the same; raise CredentialsError for a token that no request can carry."""
         if self.authorization and not _SENDABLE.fullmatch(self.authorization):
-            raise CredentialsError("the token has a character that no header may have, such as a line break: check it")
+            raise CredentialsError(
+                f"{origin} gives a token with a character that no header may have, such as a line break: check it"
+            )
+        return self
 
 
 def too_slow(limit_s: float) -> str:

@@ -4,9 +4,9 @@ The pod's label or, without it, annotation ``volcano.sh/cooldown-time`` is a dur
 preempt and reclaim until this time has passed since it was scheduled (its condition PodScheduled=True). Other actions
 do not ask this plugin. (Volcano: plugins/cdp.)
 
-In Volcano the plugin votes. If its tier allows no victim, a later tier decides alone and may choose a protected pod. In
-a later tier, the plugin allows every victim whom the earlier tiers do not. Here a protected pod is never evicted,
-whatever the tiers. The plugin votes only if no other plugin does, apart from those that protect, too.
+In Volcano, if this plugin's tier allows no victim, a later tier decides alone and may choose a protected pod. In a
+later tier, this plugin allows every victim whom the earlier tiers do not. Here a protected pod is never evicted,
+whatever the tiers, and the vote of the plugin counts only beside others that protect (`Plugin.protects`).
 """
 
 import numpy as np
@@ -31,13 +31,13 @@ class Cdp(Plugin, Preemptable, Reclaimable, VictimFilter):
         self._now = ssn.now
         self._tasks = ssn.tasks
 
-    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Allow evicting all candidates if no other plugin votes."""
-        return np.ones(len(candidates), dtype=bool) if Preemptable in self.sole else None
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Allow evicting tasks whose cool-down is over."""
+        return ~self.protected(preemptor, candidates)
 
-    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Allow evicting all candidates if no other plugin votes."""
-        return np.ones(len(candidates), dtype=bool) if Reclaimable in self.sole else None
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Allow evicting tasks whose cool-down is over."""
+        return ~self.protected(preemptor, candidates)
 
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
         """Return the tasks whose cool-down is not over."""

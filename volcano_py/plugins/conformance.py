@@ -3,9 +3,9 @@
 The plugin protects every pod of the namespace kube-system and every pod of the priority classes system-cluster-critical
 and system-node-critical (`TaskTrait.CRITICAL`). (Volcano: plugins/conformance.)
 
-In Volcano the plugin votes. If its tier allows no victim, a later tier decides alone and may choose a critical pod. In
-a later tier, the plugin allows every victim whom the earlier tiers do not. Here a protected pod is never evicted,
-whatever the tiers. The plugin votes only if no other plugin does, apart from those that protect, too.
+In Volcano, if this plugin's tier allows no victim, a later tier decides alone and may choose a critical pod. In a
+later tier, this plugin allows every victim whom the earlier tiers do not. Here a protected pod is never evicted,
+whatever the tiers, and the vote of the plugin counts only beside others that protect (`Plugin.protects`).
 """
 
 import numpy as np
@@ -31,21 +31,21 @@ class Conformance(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTask
     protects = True
     counts = frozenset({"preemptable", "reclaimable", "protected", "unified_evictable"})
 
-    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Allow evicting all candidates if no other plugin votes."""
-        return self._vote(Preemptable, candidates)
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Allow evicting tasks that are not critical."""
+        return ~_critical(candidates)
 
     def safe_from(self, candidates: VictimCandidates) -> Floats:
         """Return infinity for critical tasks, and no limit for others, shape (n,)."""
         return np.where(_critical(candidates), np.inf, -np.inf)
 
-    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Allow evicting all candidates if no other plugin votes."""
-        return self._vote(Reclaimable, candidates)
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Allow evicting tasks that are not critical."""
+        return ~_critical(candidates)
 
-    def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Allow evicting all candidates if no other plugin votes."""
-        return self._vote(UnifiedEvictable, candidates)
+    def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Allow evicting tasks that are not critical."""
+        return ~_critical(candidates)
 
     def victim_tasks(self, candidates: VictimCandidates) -> Bools:
         """Return no victims; the plugin answers only so that its filter applies to this action."""
@@ -54,9 +54,6 @@ class Conformance(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTask
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
         """Return the critical tasks."""
         return _critical(candidates)
-
-    def _vote(self, question: type, candidates: VictimCandidates) -> Bools | None:
-        return np.ones(len(candidates), dtype=bool) if question in self.sole else None
 
 
 def _critical(candidates: VictimCandidates) -> Bools:

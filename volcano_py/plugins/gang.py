@@ -39,7 +39,7 @@ from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.sub_groups import JobSubGroups
-from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.arrays import Bools, Floats, Ints
 from volcano_py.model.objects import GroupCondition, JobRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import READY_STATUSES, VALID_STATUSES, TaskStatus
@@ -149,26 +149,24 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
             for number in np.unique(candidates.groups[candidates.jobs == row]).tolist():
                 mine = np.flatnonzero((candidates.jobs == row) & (candidates.groups == number))
                 allowed[mine] = groups.safe(candidates.rows[mine], int(surplus[row]))
-        with_roles = np.setdiff1d(jobs.rules.role_minimums.jobs, jobs.rules.with_sub_groups)
-        # A Python loop over the jobs of candidates, for those with a minimum for each role.
-        for row in np.intersect1d(candidates.jobs, with_roles).tolist():
-            for number in np.unique(candidates.groups[candidates.jobs == row]).tolist():
-                mine = np.flatnonzero((candidates.jobs == row) & (candidates.groups == number))
-                allowed[mine] = self._surplus_of_roles(self._ssn.job(row), candidates.rows[mine], int(surplus[row]))
-        return allowed
+        return self._beyond_roles(candidates, allowed, surplus)
 
-    def _surplus_of_roles(self, job: JobInfo, rows: Rows, surplus: int) -> Bools:
-        """Return which of a job's tasks (n,), in order, neither the job nor their role needs, shape (n,)."""
-        counts, minimums = job.role_counts(READY_STATUSES, best_effort=True), job.record.role_rule
-        left = {role: count - minimums.get(role, 0) for role, count in counts.items()}
-        allowed = np.zeros(len(rows), dtype=bool)
-        # A Python loop over the candidates of one job with a minimum for each role.
-        for place, row in enumerate(rows.tolist()):
-            role = self._ssn.tasks.record(row).role
-            if surplus > 0 and left.get(role, 0) > 0:
-                allowed[place] = True
-                surplus -= 1
-                left[role] -= 1
+    def _beyond_roles(self, candidates: VictimCandidates, allowed: Bools, surplus: Ints) -> Bools:
+        """Return which of the allowed tasks (n,) their roles do not need either; ``surplus`` is that of each job."""
+        rules = self._ssn.jobs.rules
+        with_roles = np.zeros(len(surplus), dtype=bool)
+        with_roles[rules.role_minimums.jobs] = True
+        with_roles[rules.with_sub_groups] = False
+        # A job that has no task to spare needs no look at its roles: most jobs with such minimums need all of theirs.
+        asked = np.flatnonzero((with_roles & (surplus > 0))[candidates.jobs])
+        if not len(asked):
+            return allowed
+        of_roles = candidates.at(asked)
+        left = self._ssn.role_surplus(of_roles.rows, READY_STATUSES, best_effort=True)
+        keys = of_roles.jobs.astype(np.intp) * len(self._ssn.tasks.role_names) + self._ssn.tasks.role[of_roles.rows]
+        spare = of_roles.by(keys).count() < left
+        before = of_roles.by_job.total(spare.astype(float)[None])[0]
+        allowed[asked] = spare & (before < surplus[of_roles.jobs])
         return allowed
 
     def on_session_open(self, ssn: State) -> None:

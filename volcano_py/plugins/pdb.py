@@ -8,9 +8,10 @@ against the budget, because the number in its status may be older.
 violate it. Its gang actions do not ask this plugin. Its empty selector covers no pod, and a pod without labels is never
 a victim. In its action shuffle a budget makes the plugin choose the pods that the budget allows to evict.
 
-Here a budget only filters victims. If no other plugin votes, apart from those that protect, too, all pods that the
-budgets allow may be evicted, as in Volcano. If others vote, this plugin has no vote. In Volcano it has one: in a later
-tier it allows every victim as soon as the earlier tiers allow none, so any job could preempt any other without end.
+Here a budget only filters victims (`Plugin.protects`). If all plugins that vote are there to protect, all pods that the
+budgets allow may be evicted, as in Volcano. Otherwise the vote of this plugin does not count. In Volcano it does: in
+a later tier it allows every victim as soon as the earlier tiers allow none, so any job could preempt any other without
+end.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,6 @@ import numpy as np
 from volcano_py.framework.contract.extension_points import (
     Preemptable,
     Preemptor,
-    Purpose,
     Reclaimable,
     UnifiedEvictable,
     VictimFilter,
@@ -43,20 +43,16 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
     counts = frozenset({"preemptable", "reclaimable", "protected", "unified_evictable"})
 
     def on_session_open(self, ssn: State) -> None:
-        """Keep the session, and find out for which purposes no other plugin votes."""
+        """Keep the session."""
         self._ssn = ssn
-        self._alone = {
-            Purpose.PREEMPT: Preemptable in self.sole,
-            Purpose.RECLAIM: Reclaimable in self.sole,
-        }
 
-    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Allow evicting all candidates if no other plugin votes; `protected` then applies the budgets."""
-        return np.ones(len(candidates), dtype=bool) if self._alone[Purpose.PREEMPT] else None
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Allow evicting all candidates; `protected` then applies the budgets."""
+        return np.ones(len(candidates), dtype=bool)
 
-    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Allow evicting all candidates if no other plugin votes; `protected` then applies the budgets."""
-        return np.ones(len(candidates), dtype=bool) if self._alone[Purpose.RECLAIM] else None
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Allow evicting all candidates; `protected` then applies the budgets."""
+        return np.ones(len(candidates), dtype=bool)
 
     def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> None:
         """Do not vote; the plugin answers only so that its filter applies to these actions."""

@@ -17,6 +17,25 @@ class RoleMinimums:
     roles: Ints  # (n_minimums,), codes of roles
     tasks: Ints  # (n_minimums,), how many tasks of the role the job needs
 
+    def surplus(self, jobs: Codes, roles: Codes, of_jobs: Codes, of_roles: Codes) -> Ints:
+        """Return by how many each role of a job exceeds its minimum, shape (n,); a role without one needs no task.
+
+        ``jobs`` and ``roles`` are those of the tasks that count, shape (n_tasks,); ``of_jobs`` and ``of_roles`` are
+        those that are asked about, shape (n,).
+        """
+        width = 1 + max(int(codes.max(initial=0)) for codes in (self.roles, roles, of_roles))
+
+        def keys(rows: Rows | Codes, codes: Ints | Codes) -> Ints:
+            return rows.astype(np.int64) * width + codes
+
+        asked = keys(of_jobs, of_roles)
+        have = np.sort(keys(jobs, roles))
+        found = np.searchsorted(have, asked, "right") - np.searchsorted(have, asked, "left")
+        rules = keys(self.jobs, self.roles)
+        order = np.argsort(rules)
+        entry = order[np.minimum(np.searchsorted(rules, asked, sorter=order), len(order) - 1)]
+        return np.asarray(found - np.where(rules[entry] == asked, self.tasks[entry], 0))
+
     def unmet(self, jobs: Codes, roles: Codes, n_jobs: int) -> Bools:
         """Return which jobs have a role below its minimum, shape (n_jobs,).
 

@@ -47,11 +47,8 @@ class Plugin:
     """The extension points that the conf leaves switched on for it. The creator of the instance sets it."""
 
     protects: ClassVar[bool] = False
-    """Whether it is there to protect victims (`VictimFilter`) and votes about them only if all voters are such plugins.
-    Otherwise its vote, alone in a tier, would allow everybody whom the tiers before it do not."""
-    sole: frozenset[type] = frozenset()
-    """The extension points that no other plugin answers, except plugins that protect. The framework sets it before the
-    session opens."""
+    """Whether it is there to protect victims (`VictimFilter`). Its vote about victims counts only if all voters are
+    such plugins. Otherwise, alone in a tier, it would allow everybody whom the tiers before it do not."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Accept methods under their old names; methods that a subclass overrides do not count as they did before."""

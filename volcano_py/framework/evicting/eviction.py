@@ -67,7 +67,8 @@ class Eviction:
         self._starving = hooks.tiered(JobStarving, "job_starving")
         self._preemptive = hooks.points(Preemptive, "preemptive")
         self._queue_order = hooks.points(VictimQueueOrder, "victim_queue_order")
-        self._tiers = {point: hooks.tiered(point, method) for point, method in _METHODS.items()}
+        self._answering = {point: hooks.tiered(point, method) for point, method in _METHODS.items()}
+        self._tiers = {point: _voters(tiers) for point, tiers in self._answering.items()}
         seeing = {point.plugin for point in hooks.points(SeesEvictions, "predicate")}
         self.blind_predicates = any(point.plugin not in seeing for point in hooks.points(Predicate, "predicate"))
         self._candidate_nodes: dict[int, PreemptionCandidateNodes] = {}
@@ -77,7 +78,7 @@ class Eviction:
 
     def _filters_of(self, question: type) -> tuple[list[Point], list[Point]]:
         """Return the filters of the plugins that answer an extension point, those with `about_queues` separately."""
-        asked = {point.plugin for tier in self._tiers[question] for point in tier}
+        asked = {point.plugin for tier in self._answering[question] for point in tier}
         found = [point for point in self.hooks.points(VictimFilter, "protected") if point.plugin in asked]
         late = [point for point in found if point.plugin.about_queues]
         return [point for point in found if point not in late], late
@@ -129,9 +130,12 @@ class Eviction:
                 answer = combine.Point(point.plugin, "safe_from")(candidates)
                 if answer is not None:
                     highest = np.maximum(highest, answer)
-            # A tier may decide when the tiers before it allow nobody, if anyone votes in it.
-            if any(not point.plugin.protects or Preemptable in point.plugin.sole for point in tier):
+            if tier:  # a tier may decide when the tiers before it allow nobody
                 lowest = np.minimum(lowest, highest)
+        for point in (point for tier in self._answering[Preemptable] for point in tier if point.plugin.protects):
+            answer = combine.Point(point.plugin, "safe_from")(candidates)
+            if answer is not None:
+                lowest = np.maximum(lowest, answer)
         return lowest
 
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
@@ -373,3 +377,9 @@ class Eviction:
                 return None
             found.append(keys)
         return np.concatenate(found) if found else np.zeros((0, len(self.state.queues)))
+
+
+def _voters(tiers: list[list[Point]]) -> list[list[Point]]:
+    """Return the plugins whose votes count; see `Plugin.protects`."""
+    voters = [[point for point in tier if not point.plugin.protects] for tier in tiers]
+    return voters if any(voters) else tiers

@@ -4,13 +4,12 @@ If a plugin fails to open, its preferences do not count. At every other extensio
 each job that needs the answer is skipped. Nothing is placed without a rule that the conf demands.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
 
 from volcano_py.framework.contract.combine import Point
-from volcano_py.framework.contract.extension_points import POINTS, PREFERENCES
+from volcano_py.framework.contract.extension_points import PREFERENCES
 from volcano_py.framework.contract.plugin import Plugin, PluginFailed
 from volcano_py.framework.state.report import CycleReport
 from volcano_py.framework.state.state import State
@@ -75,14 +74,7 @@ class PluginCalls:
         return found
 
     def open(self, state: State) -> None:
-        """Open every plugin, after telling it which extension points no other plugin answers."""
-        by_point = Counter(
-            point for tier in self._tiers for plugin, points in tier if not plugin.protects for point in points
-        )
-        for tier in self._tiers:
-            for plugin, points in tier:
-                own = frozenset() if plugin.protects else frozenset(points)
-                plugin.sole = frozenset(point for point in POINTS if by_point[point] == (point in own))
+        """Open every plugin."""
         for plugin in self.plugins():
             self.tell(plugin, "on_session_open", state)
 

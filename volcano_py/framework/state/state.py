@@ -157,6 +157,19 @@ class State:
         rows = rows[self._counts(rows, statuses, best_effort)]
         return rules.unmet(self.tasks.job[rows], self.tasks.role[rows], len(self.jobs))
 
+    def role_surplus(self, rows: Rows, statuses: tuple[TaskStatus, ...], best_effort: bool) -> Ints:
+        """Return by how many tasks the role of each task (n,) exceeds the minimum that its job sets for it, (n,).
+
+        At least one job must set a minimum. What counts is that of `JobInfo.roles_short`.
+        """
+        tasks = self.tasks
+        of_these = np.zeros(len(self.jobs) + 1, dtype=bool)  # the last is for tasks of no job
+        of_these[tasks.job[rows]] = True
+        counted = np.flatnonzero(of_these[tasks.job])
+        counted = counted[self._counts(counted, statuses, best_effort)]
+        rules = self.jobs.rules.role_minimums
+        return rules.surplus(tasks.job[counted], tasks.role[counted], tasks.job[rows], tasks.role[rows])
+
     def _counts(self, rows: Rows, statuses: tuple[TaskStatus, ...], best_effort: bool) -> Bools:
         """Return which of these tasks are in one of the statuses or, with ``best_effort``, pending best-effort ones."""
         status = self.tasks.status[rows]
