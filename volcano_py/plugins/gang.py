@@ -37,6 +37,7 @@ from volcano_py.framework.contract.extension_points import (
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.roles import role_surplus
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.sub_groups import JobSubGroups
 from volcano_py.model.arrays import Bools, Floats, Ints
@@ -162,8 +163,9 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         if not len(asked):
             return allowed
         of_roles = candidates.at(asked)
-        left = self._ssn.role_surplus(of_roles.rows, READY_STATUSES, best_effort=True)
-        keys = of_roles.jobs.astype(np.intp) * len(self._ssn.tasks.role_names) + self._ssn.tasks.role[of_roles.rows]
+        ssn, rows = self._ssn, of_roles.rows
+        left = role_surplus(ssn.jobs, ssn.tasks, ssn.classes, rows, READY_STATUSES, best_effort=True)
+        keys = of_roles.jobs.astype(np.intp) * len(ssn.tasks.role_names) + ssn.tasks.role[rows]
         spare = of_roles.by(keys).count() < left
         before = of_roles.by_job.total(spare.astype(float)[None])[0]
         allowed[asked] = spare & (before < surplus[of_roles.jobs])

@@ -19,13 +19,14 @@ from volcano_py.framework.state.memory import Memory
 from volcano_py.framework.state.outcome import Outcome
 from volcano_py.framework.state.queue_accounts import Accounts
 from volcano_py.framework.state.report import CycleReport
+from volcano_py.framework.state.roles import counting
 from volcano_py.framework.state.session_volumes import NEED, SessionVolumes
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.framework.state.sub_groups import JobSubGroups
 from volcano_py.framework.state.topology_counts import TopologyCounts
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.decisions import Emit
-from volcano_py.model.statuses import TaskStatus, members
+from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import NodeColumns, Snapshot
 from volcano_py.snapshot.journal import Journal
 
@@ -142,7 +143,7 @@ class State:
 
     def _count_roles(self, job_row: int, statuses: tuple[TaskStatus, ...], best_effort: bool) -> dict[str, int]:
         rows = self.rows_of_job(job_row)
-        rows = rows[self._counts(rows, statuses, best_effort)]
+        rows = rows[counting(self.tasks, self.classes, rows, statuses, best_effort)]
         names = self.tasks.role_names
         counts = np.bincount(self.tasks.role[rows])
         present = np.flatnonzero(counts)
@@ -154,29 +155,8 @@ class State:
         if not len(rules.jobs):
             return np.zeros(len(self.jobs), dtype=bool)
         rows = np.flatnonzero(self.tasks.job >= 0)
-        rows = rows[self._counts(rows, statuses, best_effort)]
+        rows = rows[counting(self.tasks, self.classes, rows, statuses, best_effort)]
         return rules.unmet(self.tasks.job[rows], self.tasks.role[rows], len(self.jobs))
-
-    def role_surplus(self, rows: Rows, statuses: tuple[TaskStatus, ...], best_effort: bool) -> Ints:
-        """Return by how many tasks the role of each task (n,) exceeds the minimum that its job sets for it, (n,).
-
-        At least one job must set a minimum. What counts is that of `JobInfo.roles_short`.
-        """
-        tasks = self.tasks
-        of_these = np.zeros(len(self.jobs) + 1, dtype=bool)  # the last is for tasks of no job
-        of_these[tasks.job[rows]] = True
-        counted = np.flatnonzero(of_these[tasks.job])
-        counted = counted[self._counts(counted, statuses, best_effort)]
-        rules = self.jobs.rules.role_minimums
-        return rules.surplus(tasks.job[counted], tasks.role[counted], tasks.job[rows], tasks.role[rows])
-
-    def _counts(self, rows: Rows, statuses: tuple[TaskStatus, ...], best_effort: bool) -> Bools:
-        """Return which of these tasks are in one of the statuses or, with ``best_effort``, pending best-effort ones."""
-        status = self.tasks.status[rows]
-        counted = members(statuses)[status]
-        if best_effort:
-            counted |= self.classes.best_effort[self.tasks.shape[rows]] & (status == TaskStatus.PENDING)
-        return counted
 
     @cached_property
     def queue_of_job(self) -> Rows:
