@@ -357,6 +357,8 @@ def spread(selector: Any) -> dict[str, Any]:
         pytest.param(of_pod(hostNetwork=False), of_pod(), id="hostNetwork"),
         pytest.param(of_pod(container={"stdin": False, "tty": False}), of_pod(), id="stdin"),
         pytest.param(of_pod(container={"resources": {"limits": {}}}), of_pod(), id="resources"),
+        pytest.param(of_pod(securityContext={}, affinity={"podAffinity": {}}), of_pod(), id="empty parts of pods"),
+        pytest.param(of_pod(container={"securityContext": {}, "lifecycle": {}}), of_pod(), id="empty parts"),
         pytest.param(
             of_pod(volumes=[{"name": "s", "emptyDir": {"sizeLimit": "1024Mi"}}]),
             of_pod(volumes=[{"name": "s", "emptyDir": {"sizeLimit": "1Gi"}}]),

@@ -1,8 +1,8 @@
 """Which two specs mean the same: clients written in Go leave out zeros and write durations and quantities anew.
 
 A Go client that reads a job and writes it back turns ``5m`` into ``5m0s`` and ``1024Mi`` into ``1Gi``, and leaves out
-``hostNetwork: false``. It leaves out what is empty, except for what a pointer stands for: ``labelSelector: {}`` selects
-all pods and no selector none, and ``storageClassName: ""`` means no class and no name the default one.
+``hostNetwork: false``. It leaves out what is empty. Some empty values mean something: ``labelSelector: {}`` selects all
+pods and no selector none, and ``storageClassName: ""`` means no class and no name the default one.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,14 @@ _ZEROS: Final = frozenset(
     }
 )
 """Fields of pods that are left out if they are false or 0; elsewhere these are values."""
-_MAPS: Final = frozenset({"labels", "annotations", "nodeSelector", "matchLabels", "resources", "metadata", *_AMOUNTS})
-"""Fields that are left out if they are an empty map; others are pointers to structs."""
+_MAPS: Final = frozenset(
+    {
+        *("labels", "annotations", "nodeSelector", "matchLabels", "resources", "metadata", *_AMOUNTS),
+        *("securityContext", "capabilities", "lifecycle", "dnsConfig"),
+        *("affinity", "nodeAffinity", "podAffinity", "podAntiAffinity"),
+    }
+)
+"""Fields that say nothing if they are empty; an empty selector and an empty source of a volume say something."""
 _NAMES: Final = frozenset({"storageClassName", "volumeAttributesClassName", "apiGroup"})
 """Texts that mean something if they are empty."""
 

@@ -207,12 +207,16 @@ _RICH: Final = {
                     "image": "busybox:1",
                     "env": [{"name": "A", "value": "1"}],
                     "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}},
+                    "tty": False,
                 }
             ],
+            "hostNetwork": False,
             "initContainers": [{"name": "first", "image": "busybox:1"}],
         },
     },
     "volumes": [{"mountPath": "/data", "volumeClaim": _claim()}, {"mountPath": "/old", "volumeClaimName": "old"}],
+    "policies": [{"event": "PodPending", "action": "AbortJob", "timeout": "90m"}],
+    "runningEstimate": "2h",
 }
 """A job whose template has something to change."""
 _OF_TEMPLATE: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -222,7 +226,14 @@ _OF_TEMPLATE: Final[Mapping[str, tuple[Any, ...]]] = {
     "tasks/1/template/spec/nodeSelector": ({"zone": "b"}, GONE),
     "tasks/1/template/spec/tolerations": ([], [{"operator": "Exists"}]),
     "tasks/1/template/spec/securityContext": ({},),
+    "tasks/1/template/spec/hostNetwork": (True, GONE),
     "tasks/1/template/spec/schedulerName": ("", "other"),
+    "tasks/1/template/spec/containers/0/tty": (True, GONE),
+    "tasks/1/template/spec/containers/0/securityContext": ({}, {"privileged": True}),
+    "runningEstimate": ("2h0m0s", "120m", "121m", "9999999h", GONE),
+    "policies": tuple(
+        [{"event": "PodPending", "action": "AbortJob", "timeout": span}] for span in ("1h30m0s", "1.5h", "1h31m")
+    ),
     "tasks/1/template/spec/containers/0/image": ("busybox:2",),
     "tasks/1/template/spec/containers/0/env": ([], GONE),
     "tasks/1/template/spec/containers/0/command": ([], ["sh"]),
@@ -232,7 +243,7 @@ _OF_TEMPLATE: Final[Mapping[str, tuple[Any, ...]]] = {
     "tasks/1/template/spec/initContainers": (GONE, []),
     "volumes/0/volumeClaimName": ("made", ""),
     "volumes/0/volumeClaim/resources/requests/storage": ("1024Mi", "2Gi"),
-    "volumes/0/volumeClaim/storageClassName": ("fast",),
+    "volumes/0/volumeClaim/storageClassName": ("fast", ""),
     "volumes/0/volumeClaim/accessModes": (["ReadWriteMany"],),
     "volumes/1/volumeClaimName": ("new",),
     "volumes/1/mountPath": ("/new",),
