@@ -10,7 +10,17 @@ from tests.controllers.hypernode.test_controller import settings
 from tests.controllers.jobflow.flows import a_step
 from tests.controllers.jobflow.test_controller import job as job_of_flow
 from tests.controllers.jobflow.test_controller import put_flow, put_templates
-from tests.controllers.managing import GROUPS, controllers, group, pod_spec, put_pod, put_queue, put_workload, state
+from tests.controllers.managing import (
+    GROUPS,
+    controllers,
+    group,
+    group_of,
+    pod_spec,
+    put_pod,
+    put_queue,
+    put_workload,
+    state,
+)
 from tests.controllers.queue.test_commands import put_command as put_queue_command
 from tests.controllers.vcjobs import active, ago, put_cron_job, set_status
 from tests.daemon.cluster import event_reasons
@@ -95,7 +105,8 @@ async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
             body = {"status": {"state": {"phase": phase}}}
             await user.patch(VCJOBS, "f-a", body, dict, namespace="default", subresource="status")
         web = put_workload(server, "ReplicaSet", "web")
-        await until(lambda: group(server, web))
+        put_pod(server, "web-0", web)
+        await until(lambda: group_of(server, "web-0"))
         for body in ({"metadata": {"annotations": {GROUP_MIN_MEMBER: "2"}}}, {"spec": {"replicas": 0}}):
             await user.patch(REPLICA_SETS, "web", body, dict, namespace="default")
             await until(lambda minimum=2 if "metadata" in body else None: _minimum(server, web) == minimum)

@@ -17,7 +17,7 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.core import Container, PodSpec
-from volcano_py.api.quantity import milli, whole
+from volcano_py.api.quantity import QuantityError, WireQuantity, milli, parse_quantity, whole
 from volcano_py.model.pod_request import limit_quantities, request_quantities
 from volcano_py.model.resources import quantity_text
 
@@ -54,6 +54,18 @@ def usage_sum(parts: Iterable[tuple[Usage, int]]) -> Usage:
 def usage_text(usage: Mapping[str, Fraction]) -> dict[str, str]:
     """Return a usage as quantities, sorted by name; what is finer than the scheduler counts is rounded up."""
     return {name: _text(name, usage[name]) for name in sorted(usage)}
+
+
+def same_amounts(wanted: Mapping[str, str], now: Mapping[str, WireQuantity]) -> bool:
+    """Say whether two lists of resources mean the same: Go writes 1500M where we write 1500000000."""
+    if wanted == now:
+        return True
+    try:
+        return wanted.keys() == now.keys() and all(
+            parse_quantity(amount) == parse_quantity(now[name]) for name, amount in wanted.items()
+        )
+    except QuantityError:
+        return False
 
 
 def admitted(spec: PodSpec) -> PodSpec:

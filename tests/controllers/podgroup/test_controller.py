@@ -88,7 +88,7 @@ async def test_annotations_of_owners_can_be_left_aside(server: ApiServer) -> Non
 async def test_each_pod_costs_one_write_and_each_group_one(server: ApiServer) -> None:
     web = put_workload(server, "ReplicaSet", "web", 20)
     async with controllers(server.url) as manager:
-        await until(lambda: group(server, web))
+        await until(manager.ready.is_set)
         for number in range(20):
             put_pod(server, f"web-{number}", web)
         await until(lambda: all(group_of(server, f"web-{number}") for number in range(20)))
@@ -137,19 +137,47 @@ async def test_a_group_that_cannot_be_written_is_reported_on_its_pods(server: Ap
 async def test_the_group_of_a_workload_is_deleted_at_zero_pods_and_created_again(server: ApiServer) -> None:
     async with controllers(server.url) as manager:
         web = put_workload(server, "ReplicaSet", "web", 2)
-        await until(lambda: group(server, web))
+        put_pod(server, "web-0", web)
+        await until(lambda: group_of(server, "web-0"))
 
         await scale(manager, "web", 0)
         await until(lambda: group(server, web) is None)
         await scale(manager, "web", 1)
+        put_pod(server, "web-1", web)
 
-        await until(lambda: group(server, web))
+        await until(lambda: group_of(server, "web-1"))
+        assert group(server, web)
+
+
+async def test_a_workload_whose_pods_are_refused_holds_no_room(server: ApiServer) -> None:
+    async with controllers(server.url):
+        web = put_workload(server, "ReplicaSet", "web", 2)
+
+        await stays(lambda: group(server, web) is None, seconds=0.2)
+
+
+async def test_the_group_follows_the_template_of_its_workload(server: ApiServer) -> None:
+    async with controllers(server.url) as manager:
+        web = put_workload(server, "ReplicaSet", "web", 2)
+        put_pod(server, "web-0", web)
+        await until(lambda: group_of(server, "web-0"))
+
+        annotations = {"scheduling.volcano.sh/queue-name": "q2", "volcano.sh/preemptable": "true"}
+        body = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+        await manager.client.patch(REPLICA_SET_RESOURCE, "web", body, dict, namespace="default")
+
+        await until(lambda: (group(server, web) or {})["spec"]["queue"] == "q2")
+        assert (group(server, web) or {})["metadata"]["annotations"]["volcano.sh/preemptable"] == "true"
 
 
 async def test_a_group_that_somebody_deletes_is_made_again_while_it_is_needed(server: ApiServer) -> None:
     async with controllers(server.url) as manager:
         web = put_workload(server, "ReplicaSet", "web", 2)
-        await until(lambda: group(server, web))
+        put_pod(server, "web-0", web)
+        await until(lambda: group_of(server, "web-0"))
+        counted = {"status": {"replicas": 1}}
+        path = {"namespace": "default", "subresource": "status"}
+        await manager.client.patch(REPLICA_SET_RESOURCE, "web", counted, dict, **path)
         before = (group(server, web) or {})["metadata"]
         server.registry.delete(server.resources.named(GROUPS), "default", before["name"])
 

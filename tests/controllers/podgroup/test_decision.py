@@ -9,7 +9,7 @@ from volcano_py.api import keys
 from volcano_py.api.core import Pod
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.podgroup import decision
-from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
+from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload, WorkloadStatus
 from volcano_py.controllers.writes import Create, Delete, Patch
 from volcano_py.testing import a_group, a_pod, as_json
 
@@ -30,6 +30,11 @@ def a_workload(
     template = {"metadata": {}, "spec": {"schedulerName": "volcano", "containers": [container], **spec}}
     meta = {"name": "web", "namespace": "default", "uid": "uid-rs", "annotations": annotations or {}}
     return msgspec.convert({"metadata": meta, "spec": {"replicas": replicas, "template": template}}, kind)
+
+
+def with_pods(workload: Workload, pods: int, revision: str = "") -> Workload:
+    """Return the workload with a status that counts so many pods."""
+    return msgspec.structs.replace(workload, status=WorkloadStatus(replicas=pods, update_revision=revision))
 
 
 def an_owned_group(minimum: int = 1, owner: str = "uid-rs", **resources: str) -> PodGroup:
@@ -187,12 +192,17 @@ def test_a_group_that_is_there_is_not_made_again() -> None:
     assert decision.plan(GroupKey("default", "uid-rs"), an_owned_group(), [], a_workload(), {}) == decision.Plan(None)
 
 
-def test_a_workload_without_pods_has_its_group_before_they_come() -> None:
-    plan = decision.plan(GroupKey("default", "uid-rs"), None, [], a_workload(kind=StatefulSet), {MIN_MEMBER: "2"})
+def test_the_group_of_a_workload_that_has_pods_is_made_again() -> None:
+    workload = with_pods(a_workload(kind=StatefulSet), 1)
+    plan = decision.plan(GroupKey("default", "uid-rs"), None, [], workload, {MIN_MEMBER: "2"})
 
     assert isinstance(plan.group, Create)
     assert plan.group.body["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet"
     assert plan.group.body["spec"]["minResources"]["cpu"] == "1"
+
+
+def test_a_workload_whose_pods_are_refused_gets_no_group() -> None:
+    assert decision.plan(GroupKey("default", "uid-rs"), None, [], a_workload(), {}) == decision.Plan(None)
 
 
 def test_the_group_of_a_workload_scaled_to_zero_is_deleted() -> None:
@@ -218,6 +228,88 @@ def test_a_new_minimum_of_the_workload_reaches_its_group() -> None:
     assert plan.group.body["metadata"] == {"uid": "uid-pg", "resourceVersion": "7"}
     spec = plan.group.body["spec"]
     assert (spec["minMember"], spec["minResources"]["cpu"], spec["minResources"]["old.example/x"]) == (2, "1", None)
+
+
+def of_template(workload: Workload, **annotations: str) -> Workload:
+    """Return the workload with annotations of its template, written with _ for - and without their prefixes."""
+    found = {LONG_NAMES[name]: text for name, text in annotations.items()}
+    meta = msgspec.structs.replace(workload.spec.template.metadata, annotations=found, labels=found)
+    template = msgspec.structs.replace(workload.spec.template, metadata=meta)
+    return msgspec.structs.replace(workload, spec=msgspec.structs.replace(workload.spec, template=template))
+
+
+LONG_NAMES = {
+    "queue": "scheduling.volcano.sh/queue-name",
+    "mode": "volcano.sh/network-topology-mode",
+    "tier": "volcano.sh/network-topology-highest-tier",
+    "preemptable": "volcano.sh/preemptable",
+}
+
+
+def changed(plan: decision.Plan) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a plan changes in the metadata and in the spec of the PodGroup."""
+    assert isinstance(plan.group, Patch)
+    meta = {name: value for name, value in plan.group.body["metadata"].items() if name in ("annotations", "labels")}
+    return meta, dict(plan.group.body["spec"])
+
+
+def test_a_new_template_reaches_the_group() -> None:
+    workload = of_template(a_workload(priorityClassName="high"), queue="q2", mode="soft", tier="2", preemptable="true")
+
+    meta, spec = changed(decision.plan(GroupKey("default", "uid-rs"), an_owned_group(), [], workload, {}))
+
+    preemptable = {"volcano.sh/preemptable": "true"}
+    assert meta == {"annotations": preemptable, "labels": preemptable}
+    assert spec == {
+        "queue": "q2",
+        "priorityClassName": "high",
+        "networkTopology": {"mode": "soft", "highestTierAllowed": 2, "highestTierName": None},
+    }
+
+
+def test_a_new_annotation_of_the_workload_reaches_the_group() -> None:
+    annotations = {"volcano.sh/note": "new", "example.com/x": "y"}
+
+    plan = decision.plan(GroupKey("default", "uid-rs"), an_owned_group(), [], a_workload(), annotations)
+
+    assert changed(plan) == ({"annotations": {"volcano.sh/note": "new"}}, {})
+
+
+def test_a_group_that_says_the_same_is_not_written() -> None:
+    workload = of_template(a_workload(priorityClassName="high"), queue="q2", mode="hard", preemptable="true")
+    key, annotations = GroupKey("default", "uid-rs"), {"volcano.sh/note": "a"}
+    made = decision.plan(key, None, [], with_pods(workload, 1), annotations).group
+    assert isinstance(made, Create)
+    limit = {**made.body["spec"]["networkTopology"], "highestTierAllowed": 1}  # the default of a definition
+    stored = {**made.body, "spec": {**made.body["spec"], "networkTopology": limit}}
+
+    assert decision.plan(key, msgspec.convert(stored, PodGroup), [], workload, annotations) == decision.Plan(None)
+
+
+def test_what_the_workload_leaves_out_stays_as_it_is() -> None:
+    group = a_group("podgroup-uid-rs", queue="q1", min_available=1, min_resources={"cpu": "7"}, priority_class="low")
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "uid-rs"}
+    meta = {"ownerReferences": [reference], "annotations": {"example.com/x": "y", "volcano.sh/z": "by hand"}}
+    group = msgspec.convert(as_json(group, metadata=meta), PodGroup)
+
+    assert decision.plan(GroupKey("default", "uid-rs"), group, [], a_workload(), {}) == decision.Plan(None)
+
+
+def with_revision(pod: Pod, revision: str) -> Pod:
+    return msgspec.convert(as_json(pod, metadata={"labels": {"controller-revision-hash": revision}}), Pod)
+
+
+def test_the_requests_follow_a_new_pod_of_the_present_revision() -> None:
+    old = with_revision(owned(a_pod("web-1", cpu="1")), "a")
+    new = with_revision(owned(a_pod("web-0", cpu="3", uid="uid-new")), "b")
+    group, key = an_owned_group(1, cpu="1"), GroupKey("default", "uid-rs")
+    workload = with_pods(a_workload(kind=StatefulSet), 2, "b")
+
+    assert decision.plan(key, group, [old], workload, {}).group is None
+    _, spec = changed(decision.plan(key, group, [old, new], workload, {}))
+
+    assert spec.keys() == {"minResources"}
+    assert spec["minResources"]["cpu"] == "3"
 
 
 def test_pods_whose_requests_cannot_be_read_get_a_group_all_the_same() -> None:

@@ -8,10 +8,10 @@ import msgspec
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, Task
 from volcano_py.api.job_defaults import least_of
-from volcano_py.api.quantity import QuantityError, WireQuantity, parse_quantity
 from volcano_py.api.scheduling import NetworkTopology, PodGroup, SubGroupPolicy
 from volcano_py.controllers.job import objects
 from volcano_py.controllers.job.min_resources import min_resources
+from volcano_py.controllers.quota_usage import same_amounts
 from volcano_py.controllers.writes import Create, Patch
 from volcano_py.kube.resource import PODGROUPS
 
@@ -56,7 +56,7 @@ def follow(job: Job, group: PodGroup, priorities: Mapping[str, int], waiting: Co
     if wanted.get("priorityClassName", "") != spec.priority_class_name:
         changed["priorityClassName"] = wanted.get("priorityClassName")
     resources = wanted.get("minResources") or {}
-    if not _same_amounts(resources, spec.min_resources or {}):
+    if not same_amounts(resources, spec.min_resources or {}):
         changed["minResources"] = {**dict.fromkeys(spec.min_resources or {}), **resources}
     policies = wanted.get("subGroupPolicy") or []
     if _stripped(msgspec.convert(policies, list[SubGroupPolicy])) != _stripped(spec.sub_group_policy):
@@ -113,18 +113,6 @@ def _following(job: Job, priorities: Mapping[str, int], waiting: Collection[str]
         **({"minResources": resources} if resources else {}),
         **({"subGroupPolicy": policies} if policies else {}),
     }
-
-
-def _same_amounts(wanted: Mapping[str, str], now: Mapping[str, WireQuantity]) -> bool:
-    """Say whether two lists of resources mean the same: Go writes 1500M where we write 1500000000."""
-    if wanted == now:
-        return True
-    try:
-        return wanted.keys() == now.keys() and all(
-            parse_quantity(amount) == parse_quantity(now[name]) for name, amount in wanted.items()
-        )
-    except QuantityError:
-        return False
 
 
 def _topology(topology: NetworkTopology | None) -> dict[str, Any]:

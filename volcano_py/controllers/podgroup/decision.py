@@ -3,10 +3,9 @@
 our pod without a group annotation    create podgroup-<uid of its controller, or its own uid>; then annotate the pod;
                                       for pods of a LeaderWorkerSet see `leader_worker`
 workload scaled to zero               delete its PodGroup
-workload scaled up                    create its PodGroup again
-PodGroup deleted while needed         create it again
-group-min-member of a workload        change the minimum of its PodGroup
-changed
+workload scaled up                    create its PodGroup again with the first pod
+PodGroup deleted while pods exist     create it again
+workload changed                      write what its annotations and its template say to its PodGroup
 """
 
 import re
@@ -20,9 +19,9 @@ from volcano_py.api import keys
 from volcano_py.api.core import Pod, PodSpec
 from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
 from volcano_py.api.quantity import QuantityError
-from volcano_py.api.scheduling import PodGroup
+from volcano_py.api.scheduling import NetworkTopology, PodGroup
 from volcano_py.controllers.podgroup import names
-from volcano_py.controllers.quota_usage import admitted, quota_usage, usage_sum, usage_text
+from volcano_py.controllers.quota_usage import admitted, quota_usage, same_amounts, usage_sum, usage_text
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
 from volcano_py.kube.client import PatchType
 from volcano_py.kube.resource import PODGROUPS, PODS, REPLICA_SETS, STATEFUL_SETS
@@ -65,12 +64,20 @@ class WorkloadSpec(Wire, frozen=True):
     template: PodTemplate = PodTemplate()
 
 
+class WorkloadStatus(Wire, frozen=True):
+    """How many pods a workload has, and for a StatefulSet the revision that new pods have."""
+
+    replicas: int = 0
+    update_revision: str = ""
+
+
 class Workload(Wire, frozen=True):
     """A ReplicaSet or a StatefulSet."""
 
     kind: ClassVar[str] = ""
     metadata: ObjectMeta
     spec: WorkloadSpec = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()
 
 
 class ReplicaSet(Workload, frozen=True):
@@ -144,13 +151,14 @@ def plan(
         if pods:
             pod = pods[0]
             return Plan(_create(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations), annotations)
-        if workload is not None and workload.spec.replicas > 0:
+        # A workload whose pods are refused, by a quota for example, would hold room in its queue for nothing.
+        if workload is not None and workload.spec.replicas > 0 and workload.status.replicas > 0:
             template = workload.spec.template
             return Plan(_create(key, template.metadata, template.spec, [_reference(workload)], owner_annotations))
     elif workload is not None and _is_owned_by(group, workload):
         if workload.spec.replicas == 0 and not pods:
             return Plan(Delete(PODGROUPS, key.namespace, key.name, group.metadata.uid))
-        return Plan(_follow(key, group, workload, owner_annotations), annotations)
+        return Plan(_follow(key, group, pods, workload, owner_annotations), annotations)
     return Plan(None, annotations)
 
 
@@ -215,16 +223,62 @@ def _create(
     return Create(PODGROUPS, key.namespace, pod_group(key, meta, spec, owners, owner_annotations))
 
 
-def _follow(key: GroupKey, group: PodGroup, workload: Workload, owner_annotations: Mapping[str, str]) -> Patch | None:
-    """Return the patch that gives a PodGroup the present minimum of its workload; other fields are not changed."""
-    minimum = min_member(owner_annotations, workload.spec.template.metadata.annotations)
-    if group.spec.min_member == minimum:
+def _follow(
+    key: GroupKey,
+    group: PodGroup,
+    pods: Sequence[Pod],
+    workload: Workload,
+    owner_annotations: Mapping[str, str],
+) -> Patch | None:
+    """Return the patch that gives a PodGroup what its workload says now; what the workload leaves out is not changed.
+
+    A new pod goes before the template, because its requests are those after admission. Without one, the resources only
+    follow a new minimum: those that are there may be those of a pod.
+    """
+    pod = next((pod for pod in pods if _is_up_to_date(pod, workload)), None)
+    source = workload.spec.template if pod is None else pod
+    wanted = pod_group(key, source.metadata, source.spec, [], owner_annotations)
+    spec, now = wanted["spec"], group.spec
+    changed: dict[str, Any] = {}
+    if spec["minMember"] != now.min_member:
+        changed["minMember"] = spec["minMember"]
+    least, had = spec.get("minResources", {}), now.min_resources or {}
+    if (changed or (pod is not None and least)) and not same_amounts(least, had):
+        changed["minResources"] = {**dict.fromkeys(had), **least}  # a merge patch removes what is null
+    if spec.get("queue", now.queue) != now.queue:
+        changed["queue"] = spec["queue"]
+    if spec.get("priorityClassName", now.priority_class_name) != now.priority_class_name:
+        changed["priorityClassName"] = spec["priorityClassName"]
+    if topology := _other_topology(spec.get("networkTopology", {}), now.network_topology):
+        changed["networkTopology"] = topology
+    meta = {
+        **_news("annotations", wanted["metadata"], group.metadata.annotations),
+        **_news("labels", wanted["metadata"], group.metadata.labels),
+    }
+    if not changed and not meta:
         return None
-    least = min_resources(key, [(workload.spec.template.spec, minimum)])
-    stale = dict.fromkeys(group.spec.min_resources or {})  # a merge patch removes what is null
-    meta = {"uid": group.metadata.uid, "resourceVersion": group.metadata.resource_version}
-    body = {"metadata": meta, "spec": {"minMember": minimum, "minResources": {**stale, **least}}}
-    return Patch(PODGROUPS, key.namespace, key.name, body)
+    meta |= {"uid": group.metadata.uid, "resourceVersion": group.metadata.resource_version}
+    return Patch(PODGROUPS, key.namespace, key.name, {"metadata": meta, "spec": changed})
+
+
+def _other_topology(wanted: Mapping[str, Any], now: NetworkTopology | None) -> dict[str, Any]:
+    """Return the topology limit that is wanted if the present one says something else, else {}."""
+    present = {} if now is None else msgspec.to_builtins(now)
+    if all(present.get(name) == value for name, value in wanted.items()):
+        return {}
+    return {**wanted, "highestTierName": None} if "highestTierAllowed" in wanted else dict(wanted)
+
+
+def _is_up_to_date(pod: Pod, workload: Workload) -> bool:
+    """Say whether a pod is made from the present template, as far as its workload says."""
+    revision = workload.status.update_revision
+    return not revision or pod.metadata.labels.get(names.REVISION) == revision
+
+
+def _news(name: str, wanted: Mapping[str, Any], now: Mapping[str, str]) -> dict[str, Any]:
+    """Return the annotations or labels that differ, below their name; {} if none does."""
+    found = {key: text for key, text in wanted.get(name, {}).items() if now.get(key) != text}
+    return {name: found} if found else {}
 
 
 def annotate(pods: Iterable[Pod], key: GroupKey) -> tuple[Patch, ...]:

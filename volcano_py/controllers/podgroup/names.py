@@ -22,6 +22,7 @@ POD_ANNOTATIONS: Final = (
 )
 POD_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 
+REVISION: Final = "controller-revision-hash"  # label of the pods of a StatefulSet: the template that they are made from
 GROUP_PREFIX: Final = "podgroup-"
 
 OWNERS: Final = {
