@@ -1,5 +1,6 @@
 """What has the name of something that a job needs and belongs to somebody else is neither changed nor deleted."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tests.controllers.managing import GROUPS, controllers, pod_spec, put_pod
 from tests.daemon.cluster import event_reasons
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
+from volcano_py.controllers.job import objects
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import PODGROUPS, PODS, VCJOBS
@@ -67,6 +69,33 @@ async def test_a_pod_of_somebody_else_is_left_alone_and_the_job_goes_on_when_it_
 
         await until(lambda: _uid(server) not in ("", theirs["metadata"]["uid"]))
         await until(lambda: "reason" not in _state(server) or _state(server)["reason"] != "FailedCreate")
+
+
+async def test_a_pod_that_does_not_end_is_named_by_the_job_that_waits_for_its_name(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "LATE_S", -1.0)
+    put_pod(server, "train-worker-0")
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        stuck = {"metadata": {"finalizers": ["example.com/stuck"]}}
+        await user.patch(PODS, "train-worker-0", stuck, dict, namespace="default")
+        await user.delete(PODS, "train-worker-0", namespace="default", grace_period_s=0)
+        job = put_train(server)
+        group = f"train-{job['metadata']['uid']}"
+        await until(lambda: server.get(GROUPS, group, "default"))
+        await user.patch(PODGROUPS, group, {"status": {"phase": "Inqueue"}}, dict, namespace="default")
+
+        await until(lambda: _state(server).get("reason") == "FailedCreate")
+
+        assert "still terminates: look at its finalizers and its node" in _state(server)["message"]
+
+
+@pytest.mark.parametrize(("after_s", "soon"), [(0, True), (29, True), (31, False)])
+def test_a_pod_may_take_a_while_to_end(after_s: int, soon: bool) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    assert objects.terminates(objects.JobPodMeta(deletion_timestamp=at), at + timedelta(seconds=after_s)) == soon
+    assert not objects.terminates(objects.JobPodMeta(), at)
 
 
 def _state(server: ApiServer) -> dict[str, Any]:

@@ -438,10 +438,9 @@ class CarryOut:
                 text = f"it exists without the label {keys.JOB_NAME}: give it the label again, or delete it"
                 raise errors.Conflict("create", PODS.item(name, namespace), text)
             return
-        if pod.metadata.deletion_timestamp is not None:
+        if objects.terminates(pod.metadata, self._clock.now()):
             raise _NotYet("create", PODS.item(name, namespace), "a pod of that name still terminates")
-        text = "a pod of that name exists and belongs to somebody else: delete it, or give the job another name"
-        raise errors.Conflict("create", PODS.item(name, namespace), text)
+        raise errors.Conflict("create", PODS.item(name, namespace), objects.name_taken(pod.metadata))
 
     async def confirm(self, record: Record) -> None:
         """Read again what was created and is overdue in the watch: somebody may have deleted it since."""

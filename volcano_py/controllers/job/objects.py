@@ -9,11 +9,14 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
+from volcano_py.api.timestamp import wire_time
 from volcano_py.kube.resource import VCJOBS
 
 _NUMBER: Final = re.compile("[0-9]{1,10}")  # of 32 bits
 LOST: Final = -1
 """The index of a pod that says none."""
+LATE_S: Final = 30.0
+"""A pod that has not gone so long after its grace period needs somebody's help."""
 
 
 class Terminated(Wire, frozen=True):
@@ -194,3 +197,16 @@ def is_ready(pod: JobPod) -> bool:
     """Say whether a pod lets dependent tasks start: it succeeded, or runs with all containers ready."""
     phase = pod.status.phase
     return phase == "Succeeded" or (phase == "Running" and all(one.ready for one in pod.status.container_statuses))
+
+
+def terminates(meta: JobPodMeta, now: datetime) -> bool:
+    """Say whether an object is being deleted and will soon be gone."""
+    return meta.deletion_timestamp is not None and (now - meta.deletion_timestamp).total_seconds() < LATE_S
+
+
+def name_taken(meta: JobPodMeta) -> str:
+    """Return what to do about the pod of somebody else that has the name of a pod of a job."""
+    if meta.deletion_timestamp is None:
+        return "a pod of that name exists and belongs to somebody else: delete it, or give the job another name"
+    since = wire_time(meta.deletion_timestamp)
+    return f"a pod of that name was to be gone at {since} and still terminates: look at its finalizers and its node"
