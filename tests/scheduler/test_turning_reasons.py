@@ -144,6 +144,32 @@ def test_other_news_about_a_job_do_not_put_off_a_change_that_waits(news: TaskSta
         assert gang.shown() == ({CORDONED} if second < RENEWED_S else {SMALL})
 
 
+def test_news_about_one_pod_do_not_put_off_the_numbers_of_another() -> None:
+    big, far = a_shape(cpu="2"), a_shape(cpu="1", node_selector={"disk": "ssd"})
+    world = World(
+        nodes=[a_node("n0", cpu="1"), a_node("full", cpu="0")],
+        queues=[a_queue("default")],
+        jobs=[a_job("waits", min_available=1, phase="Inqueue")],
+        tasks=[*tasks_of("waits", 1, big, role="big"), *tasks_of("waits", 1, far, role="far")],
+    )
+    store, policy, memory = world.store(), a_policy(), Memory()
+
+    def told(at_s: float) -> set[str]:
+        nonlocal memory
+        outcome = cycle(store, policy, memory=memory, now=at_s)
+        memory = outcome.memory
+        carry_out(world, store, outcome)
+        return set(outcome.messages)
+
+    assert told(0.0) == {"waits-big-0", "waits-far-0"}
+    store.set_node(a_node("more", cpu="1"))
+    assert told(10.0) == set()
+    store.set_node(a_node("n0", cpu="1", unschedulable=True))
+    assert told(RENEWED_S - 1) == {"waits-far-0"}
+
+    assert told(RENEWED_S + 1) == {"waits-big-0"}
+
+
 def test_a_change_that_waits_does_not_wait_behind_jobs_of_which_only_numbers_may_differ(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -59,6 +59,7 @@ class Telling:
         """Jobs whose texts are made again, (n_jobs,)."""
         self._restless: Bools = self._waiting & (self._turns >= TURNS)
         self._turned: set[int] = set()  # rows of the jobs of which a text of another kind is written
+        self._outdated: set[int] = set()  # rows of the jobs of which a text keeps its old numbers for now
         self.changed: Bools = self._find_changed() if known else np.ones(n, dtype=bool)
         """Jobs about which something may be told, (n_jobs,)."""
         self.told: set[int] = set()
@@ -71,7 +72,7 @@ class Telling:
     def about(self, jobs: Bools) -> "Telling":
         """Return the same about these jobs (n_jobs,) only; what is done to it changes nothing here."""
         other = copy(self)
-        other.changed, other.jobless, other.told, other._turned = jobs, False, set(), set()
+        other.changed, other.jobless, other.told, other._turned, other._outdated = jobs, False, set(), set(), set()
         other._pods, other._groups = self._pods.apart(), self._groups.apart()
         return other
 
@@ -81,6 +82,7 @@ class Telling:
             return True
         turns = without_numbers(written) != without_numbers(text)
         if not self._renews(job_row) and (not turns or self.delays(job_row)):
+            self._outdated.add(job_row)
             return True
         if turns:
             self._turned.add(job_row)
@@ -102,6 +104,7 @@ class Telling:
             if pods.expects(task_row, numbers[0]):
                 return False
             if not self._renews(job_row) and pods.expects_kind(task_row, numbers[1]):
+                self._outdated.add(job_row)
                 return False
             if self.delays(job_row):
                 return False
@@ -125,6 +128,7 @@ class Telling:
             if groups.expects(job_row, what):
                 return False
             if not self.renewed[job_row] and groups.expects_kind(job_row, kind):
+                self._outdated.add(job_row)
                 return False
             if not new:
                 if not self.delays(job_row):
@@ -142,8 +146,8 @@ class Telling:
         """Return what the next cycle must remember."""
         state = self._ssn.state
         fresh = self.renewed | (self._waiting & np.isinf(self._since))
-        # Other news about a job do not put off a reason that is delayed.
-        fresh[[row for row in self.told if row >= 0 and not self.delays(row)]] = True
+        # Other news about a job put off neither a reason that is delayed nor the new numbers of its other pods.
+        fresh[[row for row in self.told - self._outdated if row >= 0 and not self.delays(row)]] = True
         renewed = np.where(fresh, state.clock.stamp, self._since)
         renewed[~self._waiting] = np.inf
         keys = self._texts.keys
