@@ -18,6 +18,8 @@ _POLICIES: Final = (
 _COMMANDS: Final = (("AbortJob", "ResumeJob"), ("RestartJob", "RestartJob"), ("AbortJob", "AbortJob"))
 _WITH_WEBHOOKS: Final = 0.25
 """The part of the seeds in which webhooks run: they make a schedule a tenth more expensive."""
+_NARROW: Final = 0.2
+"""The part of the seeds in which the queues of the programs are full again and again."""
 _TOGETHER: Final = 0.5
 """How often a fault begins soon after another one, so that the two meet."""
 _AT_WORK: Final = 0.6
@@ -36,7 +38,8 @@ def draw_plan(seed: int, size: Size) -> Plan:
     strikes: list[Strike] = []
     for number in range(count):
         strikes.append(_draw_strike(seed, size, number, webhooks, work, strikes))
-    return Plan(seed, size, conf, nodes, queues[1:], work, tuple(strikes), webhooks)
+    narrow = Draws(seed, "narrow").happens(_NARROW)
+    return Plan(seed, size, conf, nodes, queues[1:], work, tuple(strikes), webhooks, narrow)
 
 
 def _draw_queue(seed: int, name: str, cpus: int) -> Queue:

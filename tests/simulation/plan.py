@@ -114,6 +114,8 @@ class Plan:
     strikes: tuple[Strike, ...]
     webhooks: bool = False
     """Whether the webhooks run and see every write; each of them costs time."""
+    narrow: bool = False
+    """Whether the queues of the programs take a few objects only, as if there were hundreds of thousands."""
 
     def without(self, *, work: frozenset[int] = frozenset(), strikes: frozenset[int] = frozenset()) -> "Plan":
         """Return the plan without some of its work and faults, by number; all else keeps its draws."""

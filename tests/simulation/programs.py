@@ -6,7 +6,7 @@ Everything that depends on how the programs are built stands in this module.
 import asyncio
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -41,6 +41,9 @@ from volcano_py.controllers.options import ManagerOptions
 from volcano_py.daemon.configuration import Configuration
 from volcano_py.daemon.daemon import SchedulerDaemon
 from volcano_py.daemon.options import DaemonOptions
+from volcano_py.effects import nominations, pod_conditions, podgroup_status, queue_gates, queue_status
+from volcano_py.effects.evictor import EvictorOptions
+from volcano_py.effects.preparer import PreparerOptions
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import Memory
 from volcano_py.kube.credentials import Credentials
@@ -50,6 +53,7 @@ from volcano_py.local.manifests import definitions
 from volcano_py.model.decisions import Decision
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.scheduler import Policy, resolve, run_cycle
+from volcano_py.writing import events
 
 _NEVER_S: Final = 1e6
 SCHEDULERS: Final = ("scheduler-0", "scheduler-1")
@@ -144,6 +148,20 @@ class Tokens:
         return Credentials(URL, authorization=header, refresh=read, clock=machine.clock, rng=rng)
 
 
+_NARROW_NAMES: Final = 4  # that a work queue takes
+_NARROW: Final[Mapping[str, Any]] = {
+    "group_statuses": replace(podgroup_status.DEFAULT_OPTIONS, capacity=2),
+    "queue_statuses": replace(queue_status.DEFAULT_OPTIONS, capacity=1),
+    "pod_conditions": replace(pod_conditions.DEFAULT_OPTIONS, capacity=4),
+    "nominations": replace(nominations.DEFAULT_OPTIONS, capacity=2),
+    "queue_gates": replace(queue_gates.DEFAULT_OPTIONS, capacity=2),
+    "events": replace(events.DEFAULT_OPTIONS, capacity=4),
+    "preparer": PreparerOptions(capacity=2),
+    "evictor": EvictorOptions(capacity=40),  # no plan has more victims; a larger plan would never be carried out
+}
+"""Write queues that are soon full. Binds are left out: a full queue of binds holds up the thread of the cycle."""
+
+
 def scheduler(
     seed: int,
     conf: ConfSource,
@@ -151,6 +169,8 @@ def scheduler(
     raising: Raising,
     cycle: Callable[..., Any] = run_cycle,
     observer: Observer | None = None,
+    *,
+    narrow: bool = False,
 ) -> Callable[[Machine], Any]:
     """Return the program of a scheduler that stands by or leads; ``observer`` is told what it decides."""
 
@@ -159,6 +179,8 @@ def scheduler(
 
     async def run(machine: Machine) -> int:
         options = DaemonOptions(metrics_address=None, health_address=None, lease=LeaseOptions(), seed=seed % 1000)
+        if narrow:
+            options = replace(options, **_NARROW)
         file: Any = conf.file()
         rng = generator(seed, f"{machine.name} {machine.starts}")
         try:
@@ -193,13 +215,22 @@ class _WithoutRefills(ManagerOptions):
         return replace(super().work_queue(workers), refill_every_s=_NEVER_S)
 
 
-def controllers(seed: int, tokens: Tokens) -> Callable[[Machine], Any]:
+class _Narrow(_WithoutRefills):
+    """Settings in which work queues are soon full; they are refilled when names did not fit."""
+
+    __slots__ = ()
+
+    def work_queue(self, workers: int) -> WorkQueueOptions:
+        """Return options of work queues that take a few names."""
+        return replace(super().work_queue(workers), capacity=_NARROW_NAMES)
+
+
+def controllers(seed: int, tokens: Tokens, *, narrow: bool = False) -> Callable[[Machine], Any]:
     """Return the program of a controller manager."""
 
     async def run(machine: Machine) -> int:
-        options = (_WithoutRefills if seed % 2 else ManagerOptions)(
-            metrics_address=None, health_address=None, lease=LeaseOptions(name="vc-controller-manager")
-        )
+        kind = _Narrow if narrow else _WithoutRefills if seed % 2 else ManagerOptions
+        options = kind(metrics_address=None, health_address=None, lease=LeaseOptions(name="vc-controller-manager"))
         rng = generator(seed, f"{machine.name} {machine.starts}")
         manager = ControllerManager(tokens.credentials(machine, rng), options, clock=machine.clock, rng=rng)
         machine.running, machine.shutdown = manager, Shutdown()

@@ -102,6 +102,8 @@ def _simpler_cluster(plan: Plan) -> Iterator[Plan]:
     used = {work.queue for work in plan.work}
     if plan.webhooks:
         yield replace(plan, webhooks=False)
+    if plan.narrow:
+        yield replace(plan, narrow=False)
     if any(queue.name not in used for queue in plan.queues):
         yield replace(plan, queues=tuple(queue for queue in plan.queues if queue.name in used))
     for place, queue in enumerate(plan.queues):

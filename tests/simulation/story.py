@@ -65,6 +65,8 @@ def _cast(plan: Plan) -> Iterator[str]:
     yield "             apiserver-a and apiserver-b serve one state; b may lag behind"
     more = "; webhooks-0" if plan.webhooks else ""
     yield f"             scheduler-0 and scheduler-1, of which one leads; controllers-0{more}"
+    if plan.narrow:
+        yield "             their queues take a few objects only"
     yield "The work:"
     yield from (f"  {work.at:7.3f} s  {_work(work)}" for work in sorted(plan.work, key=lambda work: work.at))
     yield "The faults:" if plan.strikes else "No faults."

@@ -3,6 +3,7 @@
 import gc
 import weakref
 from dataclasses import replace
+from typing import Any
 
 import aiohttp.connector
 import msgspec
@@ -17,6 +18,7 @@ from tests.simulation.invariants.binds import OneBinding
 from tests.simulation.loop import HarnessError
 from tests.simulation.plan import FULL, SHORT
 from tests.simulation.world import simulate
+from volcano_py.writing.write_queue import WriteQueue
 
 SHORT_SEEDS = range(12)
 FULL_SEED = 0
@@ -31,6 +33,22 @@ def test_a_short_schedule_holds(seed: int) -> None:
     outcome = simulate(draw_plan(seed, SHORT))
     assert not outcome.violations
     assert outcome.bound
+
+
+@pytest.mark.parametrize("seed", SHORT_SEEDS[:4])
+def test_a_schedule_with_narrow_queues_drops_writes_and_holds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit in a queue is decided again."""
+    dropped: list[str] = []
+    put = WriteQueue.put
+
+    def noted(queue: WriteQueue[Any, Any], *given: Any) -> bool:
+        if not (taken := put(queue, *given)):
+            dropped.append(queue.name)
+        return taken
+
+    monkeypatch.setattr(WriteQueue, "put", noted)
+    assert not simulate(replace(draw_plan(seed, SHORT), narrow=True)).violations
+    assert dropped
 
 
 def test_a_full_schedule_holds() -> None:

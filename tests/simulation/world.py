@@ -141,10 +141,12 @@ class World:
         for name, host in zip(servers, hosts, strict=True):
             self._add(name, host, lambda machine: self.servers.serve(machine, machine.name.endswith("b")))
         for index, name in enumerate(programs.SCHEDULERS):
-            program = programs.scheduler(self.seed, self.conf, self.tokens, self.raising, observer=self)
+            program = programs.scheduler(
+                self.seed, self.conf, self.tokens, self.raising, observer=self, narrow=self.plan.narrow
+            )
             self._add(name, f"10.0.2.{index}", program)
         for index, name in enumerate(programs.CONTROLLERS):
-            self._add(name, f"10.0.3.{index}", programs.controllers(self.seed, self.tokens))
+            self._add(name, f"10.0.3.{index}", programs.controllers(self.seed, self.tokens, narrow=self.plan.narrow))
         if self.plan.webhooks:
             self._add(programs.WEBHOOKS, programs.WEBHOOKS_HOST, programs.webhooks(self.seed, self.tokens))
 
