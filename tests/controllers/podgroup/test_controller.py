@@ -170,6 +170,22 @@ async def test_the_group_follows_the_template_of_its_workload(server: ApiServer)
         assert (group(server, web) or {})["metadata"]["annotations"]["volcano.sh/preemptable"] == "true"
 
 
+async def test_a_change_of_the_group_that_is_refused_holds_up_no_pods_and_is_reported(server: ApiServer) -> None:
+    async with controllers(server.url, attempts=1) as manager:
+        web = put_workload(server, "ReplicaSet", "web", 2)
+        put_pod(server, "web-0", web)
+        await until(lambda: group_of(server, "web-0"))
+        wrong = {"scheduling.volcano.sh/queue-name": "No Queue"}
+        body = {"spec": {"template": {"metadata": {"annotations": wrong}}}}
+        await manager.client.patch(REPLICA_SET_RESOURCE, "web", body, dict, namespace="default")
+        await until(lambda: "FailedPodGroup" in event_reasons(server, "ReplicaSet", "web"))
+
+        put_pod(server, "web-1", web, annotations=wrong)
+
+        await until(lambda: group_of(server, "web-1"))
+        assert (group(server, web) or {})["spec"]["queue"] == "default"
+
+
 async def test_a_group_that_somebody_deletes_is_made_again_while_it_is_needed(server: ApiServer) -> None:
     async with controllers(server.url) as manager:
         web = put_workload(server, "ReplicaSet", "web", 2)

@@ -182,8 +182,11 @@ class PodGroupController:
         group = self._groups.get(str(key))
         annotations = await self._owner_annotations(pods[0] if pods else None, workload)
         plan = decision.plan(key, group, pods, workload, annotations)
-        await self._write_group(str(key), plan.group)
+        if group is None:
+            await self._write_group(str(key), plan.group)
         await self._annotate(plan.pods)
+        if group is not None:  # a change of the PodGroup that is refused holds up no pods
+            await self._write_group(str(key), plan.group)
 
     async def _leader_of(self, pod: Pod, workload: Workload | None) -> OwnerReference | None:
         """Return the leader of a pod of a LeaderWorkerSet; None if it is gone."""
@@ -272,8 +275,14 @@ class PodGroupController:
             self._events.record(RecordEvent(*who, keys.EVENT_WARNING, EVENT_CYCLE, text))
 
     def _report_failure(self, key: GroupKey, error: errors.ApiError) -> None:
-        """Record an event on the pods that wait because their PodGroup could not be written."""
+        """Record an event on the pods that wait because their PodGroup could not be written, else on the workload."""
         text = f"the pod waits because PodGroup {key} could not be written: {error}"
+        workload = self._workloads.get(key)
+        if not self._waiting.get(key) and workload is not None:
+            meta = workload.metadata
+            who = (workload.kind, meta.namespace, meta.name, meta.uid)
+            text = f"PodGroup {key} could not be written: {error}"
+            self._events.record(RecordEvent(*who, keys.EVENT_WARNING, EVENT_FAILED, text))
         for name in sorted(self._waiting.get(key, ()))[:_PODS_WITH_EVENT]:
             pod = self._pods.get(name)
             if pod is not None:
