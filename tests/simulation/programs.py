@@ -149,17 +149,24 @@ class Tokens:
 
 
 _NARROW_NAMES: Final = 4  # that a work queue takes
-_NARROW: Final[Mapping[str, Any]] = {
-    "group_statuses": replace(podgroup_status.DEFAULT_OPTIONS, capacity=2),
-    "queue_statuses": replace(queue_status.DEFAULT_OPTIONS, capacity=1),
-    "pod_conditions": replace(pod_conditions.DEFAULT_OPTIONS, capacity=4),
-    "nominations": replace(nominations.DEFAULT_OPTIONS, capacity=2),
-    "queue_gates": replace(queue_gates.DEFAULT_OPTIONS, capacity=2),
-    "events": replace(events.DEFAULT_OPTIONS, capacity=4),
-    "preparer": PreparerOptions(capacity=2),
-    "evictor": EvictorOptions(capacity=40),  # no plan has more victims; a larger plan would never be carried out
-}
-"""Write queues that are soon full. Binds are left out: a full queue of binds holds up the thread of the cycle."""
+
+
+def _narrow(works: int) -> Mapping[str, Any]:
+    """Return write queues that are soon full, in proportion to the work of a schedule.
+
+    New numbers in a reason that do not fit wait for the next minute. So in even narrower queues, the system would come
+    to rest late. Binds are left out: a full queue of binds holds up the thread of the cycle.
+    """
+    return {
+        "group_statuses": replace(podgroup_status.DEFAULT_OPTIONS, capacity=works // 2),
+        "queue_statuses": replace(queue_status.DEFAULT_OPTIONS, capacity=1),
+        "pod_conditions": replace(pod_conditions.DEFAULT_OPTIONS, capacity=works),
+        "nominations": replace(nominations.DEFAULT_OPTIONS, capacity=2),
+        "queue_gates": replace(queue_gates.DEFAULT_OPTIONS, capacity=2),
+        "events": replace(events.DEFAULT_OPTIONS, capacity=works),
+        "preparer": PreparerOptions(capacity=2),
+        "evictor": EvictorOptions(capacity=40),  # no plan has more victims; a larger plan would never be carried out
+    }
 
 
 def scheduler(
@@ -170,9 +177,12 @@ def scheduler(
     cycle: Callable[..., Any] = run_cycle,
     observer: Observer | None = None,
     *,
-    narrow: bool = False,
+    narrow: int = 0,
 ) -> Callable[[Machine], Any]:
-    """Return the program of a scheduler that stands by or leads; ``observer`` is told what it decides."""
+    """Return the program of a scheduler that stands by or leads; ``observer`` is told what it decides.
+
+    ``narrow`` is the number of pieces of work for which its queues are too narrow, 0 for its own queues.
+    """
 
     def raised(snapshot: Any, policy: Policy, *rest: Any) -> Any:
         return cycle(snapshot, raising.within(policy), *rest)
@@ -180,7 +190,7 @@ def scheduler(
     async def run(machine: Machine) -> int:
         options = DaemonOptions(metrics_address=None, health_address=None, lease=LeaseOptions(), seed=seed % 1000)
         if narrow:
-            options = replace(options, **_NARROW)
+            options = replace(options, **_narrow(narrow))
         file: Any = conf.file()
         rng = generator(seed, f"{machine.name} {machine.starts}")
         try:

@@ -142,7 +142,12 @@ class World:
             self._add(name, host, lambda machine: self.servers.serve(machine, machine.name.endswith("b")))
         for index, name in enumerate(programs.SCHEDULERS):
             program = programs.scheduler(
-                self.seed, self.conf, self.tokens, self.raising, observer=self, narrow=self.plan.narrow
+                self.seed,
+                self.conf,
+                self.tokens,
+                self.raising,
+                observer=self,
+                narrow=self.plan.size.works if self.plan.narrow else 0,
             )
             self._add(name, f"10.0.2.{index}", program)
         for index, name in enumerate(programs.CONTROLLERS):
