@@ -52,6 +52,17 @@ def test_switches_stand_together_and_take_a_value_only_with_an_equals_sign() -> 
     assert read_flags(COMMAND, ["-a", "x"]).text("name") == "x"
 
 
+@pytest.mark.parametrize(
+    "line", ["-v 4 job list --all_namespaces", "-v=4 job list -A", "job list --v 4 -A --vmodule=a=1"]
+)
+def test_flags_of_scripts_for_volcano_are_read(line: str) -> None:
+    command, words = find("vcctl", line.split())
+
+    assert command is not None
+    assert command.path == ("vcctl", "job", "list")
+    assert read_flags(command, words).on("all-namespaces")
+
+
 def test_flags_that_are_not_given_have_their_defaults() -> None:
     flags = read_flags(COMMAND, [])
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano_py.cli.vcctl import commands
-from volcano_py.cli.vcctl.flags import SWITCH, Command, Flag
+from volcano_py.cli.vcctl.flags import SWITCH, Command, find_flag
 
 HELP: Final = ("-h", "--help")
 
@@ -44,14 +44,7 @@ def _below(known: Sequence[Command], group: Command) -> list[Command]:
 
 
 def _knows(command: Command, word: str) -> bool:
-    return _flag(command, word) is not None
-
-
-def _flag(command: Command, word: str) -> Flag | None:
-    name = word.removeprefix("--").partition("=")[0]
-    return next(
-        (one for one in command.flags if (one.name == name if word.startswith("--") else one.short == word[1:2])), None
-    )
+    return find_flag(command, word) is not None
 
 
 def _needs_value(known: Sequence[Command], group: Command, left: Sequence[str]) -> bool:
@@ -59,6 +52,6 @@ def _needs_value(known: Sequence[Command], group: Command, left: Sequence[str]) 
     word = left[0]
     if "=" in word or (not word.startswith("--") and len(word) > 2):
         return False
-    kinds = {flag.kind == SWITCH for one in _below(known, group) if (flag := _flag(one, word)) is not None}
+    kinds = {flag.kind == SWITCH for one in _below(known, group) if (flag := find_flag(one, word)) is not None}
     names_a_command = len(left) > 1 and any(one.path == (*group.path, left[1]) for one in known)
     return kinds == {False} or (False in kinds and not names_a_command)

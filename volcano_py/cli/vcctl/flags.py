@@ -1,7 +1,8 @@
 """Flags and commands as data, and how a command line is read.
 
 The rules are those of Volcano's programs (pflag): `--name x`, `--name=x`, `-N x`, `-Nx`, `-N=x`; flags may stand
-anywhere behind the command. argparse is not used: it takes a third of the time that `vcctl version` may take.
+anywhere behind the command, and `_` in a name means `-`. argparse is not used: it takes a third of the time that
+`vcctl version` may take.
 """
 
 from collections.abc import Sequence
@@ -71,6 +72,23 @@ class Values:
         return self._values.get(name) == "true"
 
 
+_IGNORED = (
+    Flag("v", "v", "0", "", NUMBER),
+    Flag("vmodule", "", "", ""),
+    Flag("log-flush-frequency", "", "", ""),
+)
+"""Flags for logs, which Volcano's programs take. Scripts give them; these programs have no log."""
+
+
+def find_flag(command: Command, word: str) -> Flag | None:
+    """Return the flag that a word such as `--name=x` or `-Nx` begins with, None if the command has no such flag."""
+    flags = (*command.flags, *_IGNORED)
+    if not word.startswith("--"):
+        return next((one for one in flags if one.short == word[1:2]), None)
+    name = word.removeprefix("--").partition("=")[0].replace("_", "-")
+    return next((one for one in flags if one.name == name), None)
+
+
 def read_flags(command: Command, words: Sequence[str]) -> Values:
     """Read what stands behind the command; raise UsageProblem."""
     given: dict[str, str] = {}
@@ -101,7 +119,7 @@ def _bare(command: Command, word: str, given: dict[str, str]) -> None:
 
 def _long(command: Command, text: str, left: list[str], given: dict[str, str]) -> None:
     name, has_value, value = text.partition("=")
-    flag = next((one for one in command.flags if one.name == name), None)
+    flag = find_flag(command, f"--{name}")
     if flag is None:
         raise UsageProblem(f"unknown flag: --{name}{_near(command, name)}{_see(command)}")
     given[flag.name] = _value(flag, f"--{name}", value if has_value else None, left)
@@ -110,7 +128,7 @@ def _long(command: Command, text: str, left: list[str], given: dict[str, str]) -
 def _short(command: Command, letters: str, left: list[str], given: dict[str, str]) -> None:
     while letters:
         letter, letters = letters[0], letters[1:]
-        flag = next((one for one in command.flags if one.short == letter), None)
+        flag = find_flag(command, f"-{letter}")
         if flag is None:
             raise UsageProblem(f"unknown shorthand flag: '{letter}' in -{letter}{letters}{_see(command)}")
         if flag.kind == SWITCH and not letters.startswith("="):
