@@ -186,19 +186,34 @@ async def test_a_change_of_the_group_that_is_refused_holds_up_no_pods_and_is_rep
         assert (group(server, web) or {})["spec"]["queue"] == "default"
 
 
+async def count_pods(manager: ControllerManager, name: str, pods: int) -> None:
+    """Write into the status of a workload how many pods it has, as its own controller does."""
+    body = {"status": {"replicas": pods}}
+    path = {"namespace": "default", "subresource": "status"}
+    await manager.client.patch(REPLICA_SET_RESOURCE, name, body, dict, **path)
+
+
 async def test_a_group_that_somebody_deletes_is_made_again_while_it_is_needed(server: ApiServer) -> None:
     async with controllers(server.url) as manager:
         web = put_workload(server, "ReplicaSet", "web", 2)
-        put_pod(server, "web-0", web)
+        put_pod(server, "web-0", web, labels={"app": "web"})
         await until(lambda: group_of(server, "web-0"))
-        counted = {"status": {"replicas": 1}}
-        path = {"namespace": "default", "subresource": "status"}
-        await manager.client.patch(REPLICA_SET_RESOURCE, "web", counted, dict, **path)
-        before = (group(server, web) or {})["metadata"]
-        server.registry.delete(server.resources.named(GROUPS), "default", before["name"])
+        await count_pods(manager, "web", 1)
+        before = group(server, web) or {}
+        server.registry.delete(server.resources.named(GROUPS), "default", before["metadata"]["name"])
 
-        await until(lambda: (group(server, web) or {"metadata": before})["metadata"]["uid"] != before["uid"])
-        assert manager.ready.is_set()
+        await until(lambda: (group(server, web) or before)["metadata"]["uid"] != before["metadata"]["uid"])
+        assert (group(server, web) or {})["spec"] == before["spec"]
+
+
+async def test_pods_that_got_another_group_on_admission_leave_their_workload_without_one(server: ApiServer) -> None:
+    async with controllers(server.url) as manager:
+        web = put_workload(server, "ReplicaSet", "web", 2)
+        put_pod(server, "web-0", web, labels={"app": "web"}, annotations={"scheduling.k8s.io/group-name": "all"})
+        await count_pods(manager, "web", 1)
+
+        await stays(lambda: group(server, web) is None, seconds=0.3)
+        assert group_of(server, "web-0") == "all"
 
 
 async def test_without_pod_groups_nothing_is_tried_until_they_are_served() -> None:

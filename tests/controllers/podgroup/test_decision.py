@@ -192,17 +192,16 @@ def test_a_group_that_is_there_is_not_made_again() -> None:
     assert decision.plan(GroupKey("default", "uid-rs"), an_owned_group(), [], a_workload(), {}) == decision.Plan(None)
 
 
-def test_the_group_of_a_workload_that_has_pods_is_made_again() -> None:
-    workload = with_pods(a_workload(kind=StatefulSet), 1)
-    plan = decision.plan(GroupKey("default", "uid-rs"), None, [], workload, {MIN_MEMBER: "2"})
-
-    assert isinstance(plan.group, Create)
-    assert plan.group.body["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet"
-    assert plan.group.body["spec"]["minResources"]["cpu"] == "1"
-
-
-def test_a_workload_whose_pods_are_refused_gets_no_group() -> None:
+def test_a_workload_without_waiting_pods_gets_no_group() -> None:
     assert decision.plan(GroupKey("default", "uid-rs"), None, [], a_workload(), {}) == decision.Plan(None)
+
+
+@pytest.mark.parametrize(
+    ("group", "phase", "needs"),
+    [("podgroup-uid-rs", "Running", True), ("podgroup-uid-rs", "Failed", False), ("another", "Running", False)],
+)
+def test_a_pod_that_has_not_ended_needs_the_group_that_it_names(group: str, phase: str, needs: bool) -> None:
+    assert decision.needs_its_group(a_pod(group=group, phase=phase), GroupKey("default", "uid-rs")) == needs
 
 
 def test_the_group_of_a_workload_scaled_to_zero_is_deleted() -> None:
@@ -278,10 +277,11 @@ def test_a_new_annotation_of_the_workload_reaches_the_group() -> None:
 def test_a_group_that_says_the_same_is_not_written() -> None:
     workload = of_template(a_workload(priorityClassName="high"), queue="q2", mode="hard", preemptable="true")
     key, annotations = GroupKey("default", "uid-rs"), {"volcano.sh/note": "a"}
-    made = decision.plan(key, None, [], with_pods(workload, 1), annotations).group
-    assert isinstance(made, Create)
-    limit = {**made.body["spec"]["networkTopology"], "highestTierAllowed": 1}  # the default of a definition
-    stored = {**made.body, "spec": {**made.body["spec"], "networkTopology": limit}}
+    template = workload.spec.template
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "uid-rs"}
+    made = decision.pod_group(key, template.metadata, template.spec, [owner], annotations)
+    limit = {**made["spec"]["networkTopology"], "highestTierAllowed": 1}  # the default of a definition
+    stored = {**made, "spec": {**made["spec"], "networkTopology": limit}}
 
     assert decision.plan(key, msgspec.convert(stored, PodGroup), [], workload, annotations) == decision.Plan(None)
 

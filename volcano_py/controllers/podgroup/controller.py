@@ -181,12 +181,35 @@ class PodGroupController:
             return
         group = self._groups.get(str(key))
         annotations = await self._owner_annotations(pods[0] if pods else None, workload)
+        if group is None and not pods and workload is not None:
+            pod = await self._pod_without_group(key, workload)
+            if pod is not None:
+                await self._write_group(str(key), decision.create(key, pod, annotations))
+            return
         plan = decision.plan(key, group, pods, workload, annotations)
         if group is None:
             await self._write_group(str(key), plan.group)
         await self._annotate(plan.pods)
         if group is not None:  # a change of the PodGroup that is refused holds up no pods
             await self._write_group(str(key), plan.group)
+
+    async def _pod_without_group(self, key: GroupKey, workload: Workload) -> Pod | None:
+        """Read a pod of a workload that names a PodGroup that is gone, None if there is no such pod.
+
+        Pods that name a group are not kept. Those of a workload may also name another one, which an admission webhook
+        has written on them.
+        """
+        if workload.spec.replicas == 0 or workload.status.replicas == 0:
+            return None
+        selector = decision.selector_of(workload)
+        pages = self._client.list_pages(
+            PODS, Pod, namespace=key.namespace, label_selector=selector, timeout_s=_TIMEOUT_S
+        )
+        async for page in pages:
+            for pod in page.items:
+                if decision.needs_its_group(pod, key):
+                    return pod
+        return None
 
     async def _leader_of(self, pod: Pod, workload: Workload | None) -> OwnerReference | None:
         """Return the leader of a pod of a LeaderWorkerSet; None if it is gone."""

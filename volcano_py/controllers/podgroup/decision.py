@@ -17,7 +17,7 @@ import structlog
 
 from volcano_py.api import keys
 from volcano_py.api.core import Pod, PodSpec
-from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
+from volcano_py.api.meta import LabelSelector, ObjectMeta, OwnerReference, Wire
 from volcano_py.api.quantity import QuantityError
 from volcano_py.api.scheduling import NetworkTopology, PodGroup
 from volcano_py.controllers.podgroup import names
@@ -58,9 +58,10 @@ class PodTemplate(Wire, frozen=True):
 
 
 class WorkloadSpec(Wire, frozen=True):
-    """The number of pods of a workload, and their template."""
+    """The number of pods of a workload, which pods are its own, and their template."""
 
     replicas: int = 1
+    selector: LabelSelector = LabelSelector()
     template: PodTemplate = PodTemplate()
 
 
@@ -149,12 +150,7 @@ def plan(
     annotations = annotate(pods, key)
     if group is None:
         if pods:
-            pod = pods[0]
-            return Plan(_create(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations), annotations)
-        # A workload whose pods are refused, by a quota for example, would hold room in its queue for nothing.
-        if workload is not None and workload.spec.replicas > 0 and workload.status.replicas > 0:
-            template = workload.spec.template
-            return Plan(_create(key, template.metadata, template.spec, [_reference(workload)], owner_annotations))
+            return Plan(create(key, pods[0], owner_annotations), annotations)
     elif workload is not None and _is_owned_by(group, workload):
         if workload.spec.replicas == 0 and not pods:
             return Plan(Delete(PODGROUPS, key.namespace, key.name, group.metadata.uid))
@@ -213,14 +209,20 @@ def network_topology(annotations: Mapping[str, str]) -> dict[str, Any] | None:
     return topology
 
 
-def _create(
-    key: GroupKey,
-    meta: ObjectMeta,
-    spec: PodSpec,
-    owners: Sequence[Mapping[str, Any]],
-    owner_annotations: Mapping[str, str],
-) -> Create:
-    return Create(PODGROUPS, key.namespace, pod_group(key, meta, spec, owners, owner_annotations))
+def create(key: GroupKey, pod: Pod, owner_annotations: Mapping[str, str]) -> Create:
+    """Return the creation of the PodGroup of a pod."""
+    body = pod_group(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations)
+    return Create(PODGROUPS, key.namespace, body)
+
+
+def needs_its_group(pod: Pod, key: GroupKey) -> bool:
+    """Say whether a pod names this PodGroup and has not ended."""
+    return pod.metadata.annotations.get(keys.GROUP_NAME) == key.name and pod.status.phase not in _ENDED
+
+
+def selector_of(workload: Workload) -> str:
+    """Return a selector that finds the pods of a workload, and perhaps others."""
+    return ",".join(f"{label}={text}" for label, text in sorted(workload.spec.selector.match_labels.items()))
 
 
 def _follow(
@@ -305,10 +307,6 @@ def _owners_of(pod: Pod) -> list[dict[str, Any]]:
         owners: list[dict[str, Any]] = [msgspec.to_builtins(owner) for owner in meta.owner_references]
         return owners
     return [{**_controller("v1", "Pod", meta), "blockOwnerDeletion": True}]
-
-
-def _reference(workload: Workload) -> dict[str, Any]:
-    return _controller(names.OWNERS[workload.kind].api_version, workload.kind, workload.metadata)
 
 
 def _controller(api_version: str, kind: str, meta: ObjectMeta) -> dict[str, Any]:
