@@ -62,6 +62,7 @@ class Objects:
         self._pods = f"/api/v1/namespaces/{namespace}/pods"
         self._groups = f"{SCHEDULING}/namespaces/{namespace}/podgroups"
         self._deployments = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+        self._stateful_sets = f"/apis/apps/v1/namespaces/{namespace}/statefulsets"
 
     def pods(self) -> list[dict[str, Any]]:
         return list(self._plane.request("GET", self._pods)["items"])
@@ -78,6 +79,17 @@ class Objects:
     def scale(self, name: str, replicas: int) -> None:
         path = f"{self._deployments}/{name}"
         self._plane.request("PATCH", path, {"spec": {"replicas": replicas}}, content_type=MERGE)
+
+    def create_stateful_set(self, body: dict[str, Any]) -> None:
+        self._plane.request("POST", self._stateful_sets, {**body, "kind": "StatefulSet"})
+
+    def scale_stateful_set(self, name: str, replicas: int) -> None:
+        path = f"{self._stateful_sets}/{name}"
+        self._plane.request("PATCH", path, {"spec": {"replicas": replicas}}, content_type=MERGE)
+
+    def annotate_template(self, stateful_set: str, annotations: dict[str, str]) -> None:
+        body = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+        self._plane.request("PATCH", f"{self._stateful_sets}/{stateful_set}", body, content_type=MERGE)
 
     def create_pod(self, body: dict[str, Any]) -> None:
         self._plane.request("POST", self._pods, body)
@@ -111,6 +123,34 @@ def test_a_deployment_runs_is_scaled_and_leaves_no_group_behind(objects: Objects
     wait_until("the group is gone", lambda: not objects.groups(), 20.0)
     objects.scale("web", 4)
     wait_until("four pods run", lambda: objects.running() == 4, 20.0)
+
+
+@pytest.mark.usefixtures("scheduler", "controllers")
+def test_the_group_of_a_stateful_set_follows_its_template_and_is_made_again(
+    control_plane: ControlPlane, objects: Objects, make_nodes: MakeNodes
+) -> None:
+    pool, queue = secrets.token_hex(4), f"q-{secrets.token_hex(4)}"
+    make_nodes(2, cpu=2, labels={POOL: pool})
+    control_plane.request("POST", QUEUES, manifest(a_queue(queue)))
+    try:
+        objects.create_stateful_set(deployment("db", 2, pool))
+        wait_until("two pods run", lambda: objects.running() == 2, 30.0)
+        (before,) = objects.groups()
+        assert before["spec"]["queue"] == "default"
+
+        objects.annotate_template("db", {"scheduling.volcano.sh/queue-name": queue, "volcano.sh/preemptable": "true"})
+        wait_until("the group is in the queue", lambda: objects.groups()[0]["spec"]["queue"] == queue, 10.0)
+        assert objects.groups()[0]["metadata"]["annotations"]["volcano.sh/preemptable"] == "true"
+        wait_until("two pods run again", lambda: len(objects.pods()) == objects.running() == 2, 60.0)
+
+        objects.delete_group(before["metadata"]["name"])
+        wait_until(
+            "the group is made again", lambda: [one["spec"]["queue"] for one in objects.groups()] == [queue], 30.0
+        )
+    finally:
+        objects.scale_stateful_set("db", 0)
+        wait_until("the group is gone", lambda: not objects.groups(), 30.0)
+        control_plane.request("DELETE", f"{QUEUES}/{queue}")
 
 
 @pytest.mark.usefixtures("scheduler", "controllers")

@@ -62,6 +62,17 @@ async def test_the_reason_is_written_on_the_pod(server, a_writer):
     assert told == [condition]
 
 
+@pytest.mark.parametrize("signals", [False, True])
+async def test_autoscalers_see_pods_of_gangs_that_would_have_room_if_asked_for(server, a_writer, signals):
+    condition = SetPodCondition(put_pod(server, "p0"), "Schedulable", "once minAvailable is satisfied")
+
+    await written(a_writer(only_unschedulable=signals), condition)
+
+    (found,) = conditions_of(server, "p0")
+    assert found["reason"] == ("Unschedulable" if signals else "Schedulable")
+    assert found["message"] == "once minAvailable is satisfied"
+
+
 async def test_conditions_of_others_stay(server, client, a_writer):
     task = put_pod(server, "p0")
     body = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}

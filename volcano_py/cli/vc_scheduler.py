@@ -97,6 +97,7 @@ def _options(flags: argparse.Namespace, features: Mapping[str, bool]) -> DaemonO
     return DaemonOptions(
         scheduler_name=names[0] if names else keys.SCHEDULER_NAME,
         default_queue=flags.default_queue,
+        signal_autoscalers=flags.signal_autoscalers,
         queue_admission=features[keys.QUEUE_ADMISSION],
         ignored_provisioners=tuple(name for text in flags.ignored_provisioners for name in text.split(",") if name),
         seed=flags.seed,
@@ -169,6 +170,13 @@ def scheduler_parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAMES",
         help="CSI drivers whose volumes do not count towards the limits of nodes (default: none)",
+    )
+    add(
+        "--signal-autoscalers",
+        **SWITCH,
+        default=False,
+        help="give waiting pods of gangs the reason Unschedulable, not Schedulable, even if there is room for them, "
+        "so that cluster autoscalers add nodes for whole gangs (default: false)",
     )
     add(
         "--seed",

@@ -35,6 +35,8 @@ class DaemonOptions:
 
     scheduler_name: str = keys.SCHEDULER_NAME
     default_queue: str = keys.DEFAULT_QUEUE
+    signal_autoscalers: bool = False
+    """Whether pods of a gang for which there is room have the reason Unschedulable, too: autoscalers read no other."""
     queue_admission: bool = False
     """Whether pods carry a gate of their queue until the scheduler removes it (`framework.placing.queue_admission`)."""
     ignored_provisioners: tuple[str, ...] = ()

@@ -48,8 +48,9 @@ class PodConditionWriter:
 
     A condition waits half a second, so that a pod that is bound in the next cycle costs no write. ``reason`` returns
     what the watch shows on a waiting pod, "" for nothing, and None for a pod that does not wait. If the pod is bound or
-    otherwise changed meanwhile, the write ends in a conflict; it is tried again as long as the pod waits. ``options``
-    are those of reasons that change.
+    otherwise changed meanwhile, the write ends in a conflict; it is tried again as long as the pod waits. With
+    ``only_unschedulable``, a pod that would have room if its gang had has the reason Unschedulable, too.
+    ``options`` are those of reasons that change.
     """
 
     def __init__(
@@ -63,12 +64,14 @@ class PodConditionWriter:
         reason: Callable[[TaskRef], str | None],
         hold: Callable[[], bool] | None = None,
         on_written: Callable[[SetPodCondition], None] = lambda _: None,
+        only_unschedulable: bool = False,
         options: WriteQueueOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._client = client
         self._clock = clock
         self._reason = reason
         self._on_written = on_written
+        self._only_unschedulable = only_unschedulable
         self._dedup: WriteDedup[str, None] = WriteDedup(version_of)
 
         def queue(name: str, how: WriteQueueOptions) -> WriteQueue[TaskRef, SetPodCondition]:
@@ -95,6 +98,8 @@ class PodConditionWriter:
 
     def put(self, condition: SetPodCondition) -> None:
         """Take a condition; a later one for the same pod replaces it."""
+        if self._only_unschedulable and condition.reason == keys.REASON_SCHEDULABLE:
+            condition = msgspec.structs.replace(condition, reason=keys.REASON_UNSCHEDULABLE)
         task = condition.task
         if not self._dedup.repeats(task.uid, (condition.reason, condition.message), task):
             self._queue_of(task).put(task, condition)
