@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
@@ -70,10 +70,11 @@ def queues(server: ApiServer) -> dict[str, bool]:
     return {queue["metadata"]["name"]: queue["spec"]["reclaimable"] for queue in server.list(QUEUES)}
 
 
-async def ensure(client: ApiClient, default_queue: str = "default") -> None:
+async def ensure(client: ApiClient, default_queue: str = "default", shown: Collection[str] = ()) -> None:
     backoff = Backoff(random.Random(1), first_s=0.01, cap_s=0.02)
+    options = {"backoff": backoff, "absent_retry_s": 0.02, "exists": shown.__contains__}
     async with asyncio.timeout(5):
-        await ensure_queues(client, default_queue, clock=RealClock(), backoff=backoff, absent_retry_s=0.02)
+        await ensure_queues(client, default_queue, clock=RealClock(), **options)
 
 
 async def test_missing_queues_are_created(server, client):
@@ -89,6 +90,14 @@ async def test_queues_that_exist_stay_as_they_are(server, client):
     await ensure(client)
 
     assert {queue["metadata"]["resourceVersion"] for queue in server.list(QUEUES)} == versions
+
+
+async def test_queues_that_the_watch_shows_are_not_created_while_no_webhook_answers(server, client):
+    fault = server.faults.add(Fault("reply", verb="create", resource=QUEUES, code=500))
+
+    await ensure(client, shown={"root", "default"})
+
+    assert fault.hits == 0
 
 
 async def test_a_server_that_is_busy_is_asked_again(server, client):

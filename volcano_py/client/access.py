@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from volcano_py.client.problem import Problem
+from volcano_py.client.problem import Problem, in_one_line
 from volcano_py.kube.proxy import proxy_from_environment
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -151,8 +151,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except (OSError, ValueError, yaml.YAMLError) as error:
-        first = " ".join(str(error).split())
-        raise Problem(f"kubeconfig {path} cannot be read: {first}; write it again or name another file") from error
+        raise Problem(
+            f"kubeconfig {path} cannot be read: {in_one_line(error)}; write it again or name another file"
+        ) from error
     if document is not None and not isinstance(document, dict):
         raise Problem(f"kubeconfig {path} is not a kubeconfig: it has no clusters, users and contexts")
     return document or {}

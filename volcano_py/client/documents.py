@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from volcano_py.client.problem import Problem
+from volcano_py.client.problem import Problem, in_one_line
 from volcano_py.kube.resource import Resource
 
 
@@ -22,7 +22,7 @@ def read_documents(path: str, kind: Resource, *, generated: bool = False) -> lis
     try:
         found = [one for one in yaml.load_all(text, Loader=_Plain) if one is not None]
     except yaml.YAMLError as error:
-        raise Problem(f"file {path} is not YAML: {' '.join(str(error).split())}") from error
+        raise Problem(f"file {path} is not YAML: {in_one_line(error)}") from error
     if not found:
         raise Problem(f"file {path} has no object; write a {kind.kind} of {kind.api_version} there")
     for one in found:
@@ -41,13 +41,17 @@ _Plain.yaml_implicit_resolvers = {
 
 
 def _check(obj: Any, path: str, kind: Resource, *, generated: bool) -> None:
-    if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
-        raise Problem(f"file {path} has a document that is no {kind.kind}: it has no metadata")
+    if not isinstance(obj, dict):
+        raise Problem(
+            f"file {path} has a document that is no {kind.kind}: it is no map with apiVersion, kind and metadata"
+        )
     given = (obj.get("apiVersion") or kind.api_version, obj.get("kind") or kind.kind)
     if given != (kind.api_version, kind.kind):
         raise Problem(
             f"file {path} has a {given[1]} of {given[0]}; this command takes {kind.kind} of {kind.api_version}"
         )
+    if not isinstance(obj.get("metadata"), dict):
+        raise Problem(f"file {path} has a {kind.kind} without metadata; write metadata.name")
     names = [obj["metadata"].get(field) for field in ("name", *(("generateName",) if generated else ()))]
     if not any(isinstance(name, str) and name for name in names):
         raise Problem(f"file {path} has a {kind.kind} without a name; write metadata.name")

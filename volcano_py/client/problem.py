@@ -14,3 +14,8 @@ class ApiProblem(Problem):
         self.reason = reason
         self.retry_after_s = retry_after_s
         """When the server wants to be asked again; 0 if it does not say so."""
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what is wrong with a YAML text, without the name that the library has for the text."""
+    return " ".join(str(error).replace(' in "<unicode string>",', " in").split())

@@ -54,7 +54,8 @@ def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -
     if job is None:
         group = next((one for one in groups if _is(one, name, namespace)), None)
         if group is None:
-            raise missing
+            text = f"there is no job and no PodGroup of this name: {missing}"
+            raise ApiProblem(missing.status, missing.reason, text) from missing
     else:
         uid = job["metadata"].get("uid")
         group = next((one for one in groups if uid in _owners(one)), None)

@@ -228,6 +228,8 @@ def _answer(
         return f"it has no PodGroup yet{f' ({message})' if message else ''}", []
     if not gang.lacks:
         return _not_waiting(facts, gang)
+    if gang.wanted < gang.minimum:
+        return _too_few(facts, gang)
     if full := next((one for one in levels if one.lacks), None):
         what = ", ".join(_against(full, name, gang.needs) for name in full.lacks)
         return f"queue {full.name} has no room: {what}", [
@@ -250,6 +252,17 @@ def _answer(
         return f"{gang.created} of {gang.minimum} pods exist", ["kubectl -n volcano-system get pods"]
     return "nobody has said why yet: the scheduler has not answered", [
         "kubectl -n volcano-system get pods    # does volcano-scheduler run?"
+    ]
+
+
+def _too_few(facts: Facts, gang: _Gang) -> tuple[str, list[str]]:
+    """Return what to say of a gang that has fewer pods than it needs, however much room there is."""
+    if facts.job is None:
+        return f"only {gang.created} of the {gang.minimum} pods that the gang needs exist", [
+            "create the missing pods, or lower minMember of the PodGroup"
+        ]
+    return f"it can never start: minAvailable is {gang.minimum}, and its tasks have only {_pods(gang.wanted)}", [
+        "lower minAvailable, or raise the replicas of a task"
     ]
 
 
@@ -304,11 +317,12 @@ def _state(facts: Facts, now: datetime) -> Iterable[Row]:
         since = age(facts.group["metadata"].get("creationTimestamp"), now)
         yield (f"PodGroup {facts.group['metadata']['name']}: {_phase(facts.group) or 'no phase'}, {since} old",)
         if _phase(facts.group) in ("", "Pending"):
-            yield ("it is not enqueued, so the pods of a job are not created yet",)
+            pods = "" if facts.job is None else ", so the pods of the job are not created yet"
+            yield (f"it is not enqueued{pods}",)
 
 
 def _gang_rows(gang: _Gang, facts: Facts) -> Iterable[Row]:
-    missing = max(gang.wanted - gang.created, 0)
+    missing = max((gang.minimum if facts.job is None else gang.wanted) - gang.created, 0)
     waiting = sum(_waits(pod) for pod in facts.pods)
     yield (
         f"needs {_pods(gang.minimum)} at the same time; {gang.placed} have a node, {gang.succeeded} have succeeded, "

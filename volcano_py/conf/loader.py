@@ -35,9 +35,9 @@ def read_conf(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}; check --scheduler-conf"
-        raise ConfError(Where(str(path), 1), problem) from error
+        raise ConfError(Where(str(path), 0), problem) from error
     except UnicodeDecodeError as error:
-        raise ConfError(Where(str(path), 1), f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise ConfError(Where(str(path), 0), f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
 def parse_conf(text: str, file: str) -> SchedulerConf:

@@ -36,13 +36,13 @@ FLAGS: Final = OFF_BY_DEFAULT | {
 
 
 class Where(NamedTuple):
-    """A place in a configuration file; lines count from 1."""
+    """A place in a configuration file; lines count from 1, and 0 stands for the file as a whole."""
 
     file: str
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 class ConfError(ValueError):

@@ -268,6 +268,7 @@ class SchedulerDaemon:
             backoff=Backoff(self._context.rng),
             absent_retry_s=self.options.reflectors.absent_retry_s,
             outage=self._watches.informers.outage,
+            exists=lambda name: name in self.cache.queues.allocated,
         )
 
     async def _recheck(self) -> None:

@@ -1,5 +1,6 @@
 """Creates the queues that must exist if they are missing: ``root`` and the default queue."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import structlog
@@ -26,15 +27,22 @@ async def ensure_queues(
     backoff: Backoff,
     absent_retry_s: float,
     outage: Outage | None = None,
+    exists: Callable[[str], bool] = lambda _: False,
 ) -> None:
     """Create the queues that are missing; return when they exist or when we are not allowed to create them.
+
+    ``exists`` says which queues the watch shows. Of these, nothing is asked: while no webhook answers, the API server
+    refuses even the creation of what exists, and says only that it refuses.
 
     No job is placed without its queue. Therefore this is tried until the API server answers; if the CRD of queues is
     missing, at least every ``absent_retry_s`` seconds.
     """
     outage = outage or Outage(client.server, clock)
     for name, reclaimable in ((keys.ROOT_QUEUE, False), (default_queue, True)):
-        while (pause_s := await _create(client, name, reclaimable, backoff, absent_retry_s, outage)) is not None:
+        while not exists(name):
+            pause_s = await _create(client, name, reclaimable, backoff, absent_retry_s, outage)
+            if pause_s is None:
+                break
             await clock.sleep(pause_s)
         outage.answered(_NAME)
 

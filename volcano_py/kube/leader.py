@@ -291,11 +291,11 @@ def _with_remedy(error: errors.ApiError, options: LeaseOptions) -> str:
     if isinstance(error, errors.NotFound):
         return (
             f"{error}; create the namespace {options.namespace}, or choose another with "
-            "--leader-elect-resource-namespace; a single scheduler needs no lease with --leader-elect=false"
+            "--leader-elect-resource-namespace; a single replica needs no lease: start it with --leader-elect=false"
         )
     if isinstance(error, errors.Forbidden):
         return (
             f"{error}; this account needs get, create and update on leases.coordination.k8s.io in namespace "
-            f"{options.namespace}; a single scheduler needs no lease with --leader-elect=false"
+            f"{options.namespace}; a single replica needs no lease: start it with --leader-elect=false"
         )
     return str(error)

@@ -141,7 +141,7 @@ def test_a_broken_file_is_named(cluster: Cluster, tmp_path: Path) -> None:
     for text, sentence in (
         ("a: [", "is not YAML"),
         ("", "has no object"),
-        ("- 1", "it has no metadata"),
+        ("- 1", "it is no map with apiVersion, kind and metadata"),
         ("kind: JobTemplate\nmetadata: {name: a}", "has a JobTemplate of flow.volcano.sh/v1alpha1"),
         ("metadata: {}", "without a name"),
     ):

@@ -167,6 +167,20 @@ ANSWERS = [
         "the scheduler says: NotEnoughResources: 0/2 nodes: x",
         "",
     ),
+    (
+        facts(job={**vcjob(), "spec": {**vcjob()["spec"], "minAvailable": 9}}, group=None),
+        "it has no PodGroup yet",
+        "",
+    ),
+    (
+        facts(
+            job={**vcjob(), "spec": {**vcjob()["spec"], "minAvailable": 9}},
+            group={**gang("Inqueue"), "spec": {**gang()["spec"], "minMember": 9}},
+            pods=[member(f"w-{number}", "n1") for number in range(4)],
+        ),
+        "it can never start: minAvailable is 9, and its tasks have only 4 pods",
+        "lower minAvailable, or raise the replicas of a task",
+    ),
     (facts(group=gang("Pending")), "nobody has said why yet", "does volcano-scheduler run?"),
     (
         facts(job=vcjob("Running"), pods=[member(f"w-{number}", "n1") for number in range(4)]),
@@ -436,3 +450,18 @@ def test_a_queue_that_may_not_be_read_is_not_called_missing() -> None:
 
     assert section(found, "Queue") == [("research cannot be read with your rights",)]
     assert "does not exist" not in found.answer
+
+
+def test_a_gang_without_a_job_waits_for_its_missing_pods() -> None:
+    alone = {**gang(name="study"), "metadata": {"name": "study", "namespace": "a", "creationTimestamp": THEN}}
+
+    found = why_job(facts(job=None, group=alone, pods=[member("w-0")]), NOW)
+
+    assert found.answer == "only 1 of the 4 pods that the gang needs exist"
+    assert found.ways_out == ("create the missing pods, or lower minMember of the PodGroup",)
+    assert "3 do not exist yet" in section(found, "Gang")[0][0]
+
+
+def test_a_name_that_is_neither_a_job_nor_a_pod_group_says_so() -> None:
+    with pytest.raises(ApiProblem, match="there is no job and no PodGroup of this name"):
+        facts_of_job(Canned(LISTS), "nobody", "a", "none")
