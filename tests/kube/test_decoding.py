@@ -7,7 +7,7 @@ import pytest
 
 from tests.kube.fake_api import Widget, a_status, a_widget
 from volcano_py.api.answers import Status
-from volcano_py.api.core import Pod
+from volcano_py.api.core import Node, Pod
 from volcano_py.kube.decoding import Bookmark, LineDecoder, MalformedLine, PageDecoder, Undecodable, WatchChange
 from volcano_py.kube.errors import UnexpectedAnswer
 
@@ -68,7 +68,7 @@ def test_an_invalid_watch_line_is_malformed(data: bytes) -> None:
     ("fields", "field", "value"),
     [
         pytest.param({"size": "big"}, "size", '"big"', id="wrong-type"),
-        pytest.param({"parts": {"a": 1, "b": None}}, "parts[...]", '{"a":1,"b":null}', id="in-a-map"),
+        pytest.param({"parts": {"a": 1, "b": "x"}}, "parts[...]", '{"a":1,"b":"x"}', id="in-a-map"),
         pytest.param({"parts": "x" * 500}, "parts", '"' + "x" * 199 + "...", id="long-value"),
     ],
 )
@@ -139,3 +139,26 @@ def test_a_deep_object_that_does_not_fit_its_type_is_identified() -> None:
     page = PageDecoder(Pod).decode(b'{"items":[%s]}' % pod, "/api/v1/pods")
 
     assert [(one.identity.name, one.field, one.value) for one in page.undecodable] == [("deep", "spec.nodeName", "7")]
+
+
+def test_null_in_place_of_a_list_is_an_empty_list_as_in_go() -> None:
+    nothing = {"names": None, "sizeBytes": 7}
+    node = {"metadata": {"name": "n1", "labels": None}, "status": {"images": [nothing], "conditions": None}}
+    listed = msgspec.json.encode({"metadata": {"resourceVersion": "5"}, "items": [node]})
+
+    change = LineDecoder(Node).decode(line("MODIFIED", node))
+    page = PageDecoder(Node).decode(listed, "/api/v1/nodes")
+
+    assert isinstance(change, WatchChange)
+    assert change.object == page.items[0]
+    assert change.object.status.images[0].names == []
+    assert page.undecodable == []
+
+
+def test_what_is_wrong_beside_a_null_is_reported() -> None:
+    node = {"metadata": {"name": "n1"}, "status": {"images": [{"names": None, "sizeBytes": "many"}]}}
+
+    found = LineDecoder(Node).decode(line("ADDED", node))
+
+    assert isinstance(found, Undecodable)
+    assert found.identity.name == "n1"

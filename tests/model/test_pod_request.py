@@ -217,6 +217,13 @@ def test_while_a_container_is_resized_the_greatest_of_what_it_wants_has_and_is_p
     assert pod_request(in_force(pod)).raw["cpu"] == counted
 
 
+def test_a_resize_that_cannot_be_had_does_not_count_if_the_container_has_nothing() -> None:
+    wire = msgspec.to_builtins(a_resized_pod("2", "1", refused=True))
+    wire["status"]["containerStatuses"][0]["resources"] = {}
+
+    assert pod_request(in_force(msgspec.convert(wire, Pod))).raw.get("cpu", 0) == 0
+
+
 @pytest.mark.parametrize(("refused", "counted"), [(False, 3000), (True, 2000)])
 def test_a_pod_with_requests_of_its_own_is_resized_as_a_whole(refused: bool, counted: int) -> None:
     wire = msgspec.to_builtins(a_resized_pod("1", "1", refused=refused))

@@ -322,3 +322,50 @@ def test_a_nominated_pod_whose_node_will_not_have_room_takes_nothing_of_its_queu
     )
 
     assert scenario.step().placements == {"small-0": "n1"}
+
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+
+
+def about(app: str) -> dict[str, Any]:
+    return {"labelSelector": {"matchLabels": {"app": app}}}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_nobody_may_rely_on_a_pod_that_is_only_nominated(there: bool) -> None:
+    near = {"requiredDuringSchedulingIgnoredDuringExecution": [{**about("db"), "topologyKey": HOST}]}
+    options = {"cpu": 1, "scheduler": "kube", "labels": {"app": "db"}}
+    db = a_pod("db", node="n1", **options) if there else nominated("db", **options)
+    job = a_job("j", cpu=1, spec={"affinity": {"podAffinity": near}})
+
+    result = Scenario(a_node("n1", cpu=4), db, job, plugins=PLUGINS).run()
+
+    assert result.placements == ({"j-0": "n1"} if there else {})
+
+
+def test_a_pod_that_likes_its_like_goes_where_one_is_nominated_or_waits() -> None:
+    near = {"requiredDuringSchedulingIgnoredDuringExecution": [{**about("j"), "topologyKey": HOST}]}
+    first = nominated("first", "n2", cpu=1, scheduler="kube", labels={"app": "j"})
+    job = a_job("j", cpu=1, labels={"app": "j"}, spec={"affinity": {"podAffinity": near}})
+
+    result = Scenario(a_node("n1", cpu=4), a_node("n2", cpu=4), first, job, plugins=PLUGINS).run()
+
+    assert result.placements == {"j-0": "n2"}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_pod_that_is_only_nominated_does_not_make_a_spread_even(there: bool) -> None:
+    spread = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", **about("s")}
+    labels = {"app": "s"}
+    other = {"cpu": 1, "scheduler": "kube", "labels": labels}
+    result = Scenario(
+        a_node("n1", labels={ZONE: "a"}),
+        a_node("n2", cpu=1, labels={ZONE: "b"}),
+        a_pod("one", node="n1", labels=labels, scheduler="kube"),
+        a_pod("two", node="n2", **other) if there else nominated("two", "n2", **other),
+        a_pod("full", node="n2", cpu=1),
+        a_job("j", cpu=1, labels=labels, spec={"topologySpreadConstraints": [spread]}),
+        plugins=PLUGINS,
+    ).run()
+
+    assert result.placements == ({"j-0": "n1"} if there else {})

@@ -128,3 +128,14 @@ def test_jobs_without_claims_are_placed_beside_one_that_waits_for_its_claim() ->
     )
 
     assert sorted(result.placements) == ["other-0", "other-1"]
+
+
+@pytest.mark.parametrize(("operator", "placed"), [("In", False), ("NotIn", True)])
+def test_a_volume_sees_labels_of_nodes_and_no_names(operator: str, placed: bool) -> None:
+    field = {"key": "metadata.name", "operator": operator, "values": ["n1" if operator == "In" else "n2"]}
+    here = {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchFields": [field]}]}}}
+    claims = [a_claim("p0", volume="v")]
+
+    result = run(a_node("n1"), a_storage_class(), *claims, a_volume("v", claim="p0", spec=here), *gang(1))
+
+    assert result.placements == ({"p0": "n1"} if placed else {})

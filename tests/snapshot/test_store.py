@@ -7,6 +7,7 @@ from volcano_py.model.objects import JobKey, QueueRecord
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Snapshot
 from volcano_py.snapshot.names import name_suffix
+from volcano_py.snapshot.nodes import _SPARE_VALUES
 from volcano_py.snapshot.store import ClusterStore
 
 RUNNING = TaskStatus.RUNNING
@@ -198,6 +199,22 @@ def test_a_node_that_comes_or_goes_changes_the_layout() -> None:
     layouts.append(store.snapshot().nodes.statics.layout)
 
     assert len(set(layouts)) == 3
+
+
+def test_values_of_labels_are_forgotten_when_most_of_their_nodes_are_gone() -> None:
+    store = World((a_node("stays", labels={"kubernetes.io/hostname": "stays"}),)).store()
+    seen = set()
+    for number in range(2 * _SPARE_VALUES):
+        name = f"n{number}"
+        store.set_node(a_node(name, labels={"kubernetes.io/hostname": name}))
+        statics = store.snapshot().nodes.statics
+        column = statics.labels["kubernetes.io/hostname"]
+        assert [column.values[code] for code in column.codes.tolist()] == list(statics.names)
+        seen.add(statics.layout[0])
+        store.remove_node(name)
+
+    assert len(column.values) <= _SPARE_VALUES + 10
+    assert len(seen) == 2  # caches know by it that a code means something else
 
 
 def test_a_job_that_is_gone_leaves_no_memory_in_its_row() -> None:

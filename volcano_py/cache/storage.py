@@ -74,7 +74,7 @@ def volume_record(volume: wire.PersistentVolume) -> VolumeRecord:
         volume_mode=intern(spec.volume_mode or FILESYSTEM),
         attributes_class=intern(spec.volume_attributes_class_name or ""),
         labels=meta.labels,
-        node_affinity=None if affinity is None else tuple(map(_term, affinity.node_selector_terms)),
+        node_affinity=None if affinity is None else _terms_of_volume(affinity.node_selector_terms),
         claim=None if ref is None else ClaimRef(intern(ref.namespace), ref.name, ref.uid),
         bound_by_controller=meta.annotations.get(wire.BOUND_BY_CONTROLLER) == _YES,
         promised_by=intern(meta.annotations.get(keys.PROMISED_BY, "")),
@@ -166,6 +166,16 @@ def _zones(labels: Mapping[str, str]) -> tuple[tuple[str, tuple[str, ...]], ...]
         if all(values):
             found.append((key, tuple(sorted(set(values)))))
     return tuple(found)
+
+
+def _terms_of_volume(terms: Iterable[NodeSelectorTerm]) -> tuple[NodeTerm, ...]:
+    """Return the terms of a volume; they see the labels of a node and no fields, so its name is "" to them.
+
+    kube-scheduler and the kubelet compare so (component-helpers, CheckNodeAffinity): a volume for ``metadata.name In
+    [n1]`` is mounted nowhere.
+    """
+    found = [_term(term) for term in terms]
+    return tuple(term for term in found if all(one.operator != "In" or "" in one.values for one in term.fields))
 
 
 def _term(term: NodeSelectorTerm) -> NodeTerm:

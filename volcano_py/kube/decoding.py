@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from volcano_py.api.answers import ListMeta, Status
-from volcano_py.api.nesting import decoded
+from volcano_py.api.nesting import decoded, flattened
 from volcano_py.kube import errors
 
 T = TypeVar("T")
@@ -17,6 +17,7 @@ CHANGES = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _MAX_VALUE = 200  # characters of an offending value in a message
 _PATH = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\.(?P<field>[^.\[]+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
+_NULL = "got `null`"
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -187,6 +188,8 @@ def _decode_object(decoder: msgspec.json.Decoder[T], raw: bytes, change: str = "
         return decoded(decoder.decode, raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         problem = str(error)
+    if _NULL in problem and (found := _decoded_like_go(decoder, raw)) is not None:
+        return found
     path = _PATH.search(problem)
     field = path["path"].removeprefix(".") if path else ""
     return Undecodable(
@@ -197,6 +200,23 @@ def _decode_object(decoder: msgspec.json.Decoder[T], raw: bytes, change: str = "
         raw=raw,
         type=change,
     )
+
+
+def _decoded_like_go(decoder: msgspec.json.Decoder[T], raw: bytes) -> T | None:
+    """Decode JSON as programs in Go do: null is the same as a field that is left out. Return None if it does not fit.
+
+    Go writes an empty list as null unless its type says otherwise, for example `status.images[].names` of a node.
+    """
+    try:
+        return decoder.decode(msgspec.json.encode(_dropping_nulls(msgspec.json.decode(flattened(raw)))))
+    except (msgspec.DecodeError, msgspec.EncodeError, UnicodeError, OverflowError):
+        return None  # what was wrong at first is reported
+
+
+def _dropping_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _dropping_nulls(one) for name, one in value.items() if one is not None}
+    return [_dropping_nulls(one) for one in value] if isinstance(value, list) else value
 
 
 def _identify(raw: bytes) -> Identity:

@@ -130,7 +130,7 @@ def _greatest(
 ) -> ResourceRequirements:
     """Return resources with the requests that count; the same object if those are the desired requests."""
     asked = resources.requests
-    if all(requests == asked for requests in held if requests):  # as in nearly every pod
+    if not refused and all(requests == asked for requests in held if requests):  # as in nearly every pod
         return resources
     greatest: dict[str, WireQuantity] = {}
     for requests in held if refused else [asked, *held]:

@@ -1,6 +1,7 @@
 """The store's nodes: their records and accounting, updated with every change."""
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from volcano_py.snapshot import layout
 from volcano_py.snapshot.columns import LabelColumn, NodeColumns, NodeStatics
 from volcano_py.snapshot.ports import NodePorts, PortSet
 from volcano_py.snapshot.rows import RowTable, grown
+
+_TIMES_NODES: Final = 4
+_SPARE_VALUES: Final = 1000
+"""How many values of a label are kept: this many, and so many for each node."""
 
 
 class _Values:
@@ -205,6 +210,7 @@ class NodeStore:
         self._rank = np.full(self._table.height + 1, -1, dtype=np.int32)  # the last element answers for row -1
         self._rank[self._order] = np.arange(len(found), dtype=np.int32)
         records = tuple(record for _, _, record in found)
+        self._forget_values(len(records))
         return NodeStatics(
             layout=(self._lineage, self._layout),
             names=tuple(record.name for record in records),
@@ -216,6 +222,16 @@ class NodeStore:
             unschedulable=np.array([record.unschedulable for record in records], dtype=bool),
             closed=np.array([bool(record.closed) for record in records], dtype=bool),
         )
+
+    def _forget_values(self, n_nodes: int) -> None:
+        """Number the values of labels and the sets of taints anew if most of them belong to nodes that are gone.
+
+        Where nodes come and go, each brings a host name, and questions about labels look at all values.
+        """
+        most = _TIMES_NODES * n_nodes + _SPARE_VALUES
+        if len(self._taint_sets) > most or any(len(label.values) > most for label in self._values.values()):
+            self._values, self._taint_sets = {}, {(): 0}
+            self._lineage = object()  # a code means something else from now on
 
     def _label_columns(self, records: tuple[NodeRecord, ...]) -> dict[str, LabelColumn]:
         columns: dict[str, np.ndarray[tuple[int], np.dtype[np.int32]]] = {}

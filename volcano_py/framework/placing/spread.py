@@ -45,7 +45,13 @@ def matching(topology_counts: TopologyCounts, spread: Spread) -> Weights:
 
 
 def spread_count(
-    topology_counts: TopologyCounts, spread: Spread, key: str, counted: tuple[Hashable, Bools] | None
+    topology_counts: TopologyCounts,
+    spread: Spread,
+    key: str,
+    counted: tuple[Hashable, Bools] | None,
+    *,
+    expected: bool = True,
 ) -> TopologyCount:
     """Return the count of the pods of a constraint; those being deleted do not count."""
-    return topology_counts.count(key, matching(topology_counts, spread), counted=counted, terminating=False)
+    weights = matching(topology_counts, spread)
+    return topology_counts.count(key, weights, counted=counted, terminating=False, expected=expected)

@@ -92,10 +92,12 @@ class TopologyCounts:
         self._shapes = shapes
         self._opened = (tasks.shape, tasks.node.copy(), tasks.status.copy())
         self._moved: dict[int, dict[int, int]] = {}  # shape -> node -> pods placed since, less those evicted
+        self._expected: dict[int, dict[int, int]] = {}  # shape -> node -> pods with nominated room
         self._domains: dict[str, tuple[Rows, int]] = {}
         self._counts: dict[Hashable, TopologyCount] = {}
-        # Shape -> the counts that include it, each with its weight.
+        # Shape -> the counts that include it, each with its weight; and those of them that include expected pods.
         self._watching: dict[int, list[tuple[TopologyCount, float]]] = {}
+        self._expecting: dict[int, list[tuple[TopologyCount, float]]] = {}
 
     @property
     def n_nodes(self) -> int:
@@ -181,13 +183,15 @@ class TopologyCounts:
         *,
         counted: tuple[Hashable, Bools] | None = None,
         terminating: bool = True,
+        expected: bool = True,
     ) -> TopologyCount:
         """Return the count of pods by the domains of a key, kept up to date from now on.
 
         ``counted`` is a mask of nodes whose pods count (n_nodes,), with a key that identifies the mask. Without
-        ``terminating``, pods that were being deleted when the session opened do not count.
+        ``terminating``, pods that were being deleted when the session opened do not count; without ``expected``, those
+        with nominated room do not.
         """
-        known = (key, tuple(sorted(weights.items())), counted and counted[0], terminating)
+        known = (key, tuple(sorted(weights.items())), counted and counted[0], terminating, expected)
         found = self._counts.get(known)
         if found is None:
             codes, n_codes = self.domains(key)
@@ -199,7 +203,19 @@ class TopologyCounts:
                 for node, count in self._moved.get(shape_id, {}).items():
                     found.move(node, weight * count)
                 self._watching.setdefault(shape_id, []).append((found, weight))
+                if expected:
+                    for node, count in self._expected.get(shape_id, {}).items():
+                        found.move(node, weight * count)
+                    self._expecting.setdefault(shape_id, []).append((found, weight))
         return found
+
+    @property
+    def views(self) -> tuple[bool, ...]:
+        """The values of ``expected`` for which a required term must hold: both, if pods have nominated room.
+
+        As in kube-scheduler, such a pod may forbid a node to others, but nobody may rely on it: it may come otherwise.
+        """
+        return (True, False) if self._expected else (True,)
 
     def moved(self, journal: Journal, shape_id: int, nodes: Rows, count: int) -> None:
         """Count pods of a shape in (1) or out (-1), one on each of these nodes; an undo of the journal reverses it."""
@@ -211,7 +227,10 @@ class TopologyCounts:
         """Count a pod with nominated room in (1) or out (-1), outside the journal."""
         shape = self._shapes[shape_id]
         if shape is not None and shape.has_inter_pod_terms:
-            self._count(shape_id, [node], count)
+            at = self._expected.setdefault(shape_id, {})
+            at[node] = at.get(node, 0) + count
+            for topology_count, weight in self._expecting.get(shape_id, ()):
+                topology_count.move(node, weight * count)
 
     def _count(self, shape_id: int, nodes: list[int], count: int) -> None:
         moved = self._moved.setdefault(shape_id, {})

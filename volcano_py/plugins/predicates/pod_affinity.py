@@ -26,7 +26,11 @@ class PodAffinity:
     def __init__(self, shape: Shape, topology_counts: TopologyCounts) -> None:
         near, away = shape.pod_terms.near, shape.pod_terms.away
         meeting = dict.fromkeys(topology_counts.selected_by(term.selector for term in near), 1.0) if near else {}
-        self._near = [topology_counts.count(key, meeting) for key in dict.fromkeys(term.key for term in near)]
+        keys = dict.fromkeys(term.key for term in near)
+        self._near = [
+            [topology_counts.count(key, meeting, expected=expected) for key in keys]
+            for expected in (topology_counts.views if near else ())
+        ]
         self._first_may_start = all(term.selector in shape.selected_by for term in near)
         unwanted: dict[str, dict[int, float]] = {}
         for term in away:
@@ -40,7 +44,7 @@ class PodAffinity:
     @property
     def tallies(self) -> tuple[TopologyCount, ...]:
         """The topology counts on which the answers depend."""
-        return (*self._near, *self._away, *self._theirs)
+        return (*(tally for view in self._near for tally in view), *self._away, *self._theirs)
 
     def allowed(self) -> Bools:
         """Return which nodes pass all three checks, shape (n_nodes,)."""
@@ -53,10 +57,12 @@ class PodAffinity:
         return found
 
     def _nearby(self) -> list[Bools]:
-        """Return for each key of an affinity term which nodes satisfy it."""
-        if self._first_may_start and not any(tally.total for tally in self._near):
-            return [tally.codes > 0 for tally in self._near]
-        return [tally.present() for tally in self._near]
+        """Return for each key of an affinity term which nodes satisfy it, with and without pods of nominated room."""
+        found: list[Bools] = []
+        for view in self._near:
+            first = self._first_may_start and not any(tally.total for tally in view)
+            found += [tally.codes > 0 if first else tally.present() for tally in view]
+        return found
 
     def refused(self) -> Bools:
         """Return which nodes fail each check, shape (3, n_nodes): AFFINITY, ANTI_AFFINITY, THEIRS."""

@@ -38,10 +38,12 @@ class HardSpread:
         self._constraints: list[_Constraint] = []
         for spread in hard:
             counted = counted_nodes(ssn, shape, spread, keys)
-            tally = spread_count(topology_counts, spread, spread.key, counted)
-            domains = np.bincount(tally.codes[counted[1]], minlength=len(tally.sums)) > 0
-            enough = int(np.count_nonzero(domains)) >= max(spread.min_domains, 1)
-            self._constraints.append(_Constraint(spread, tally, domains, enough, spread.selector in shape.selected_by))
+            for expected in topology_counts.views:
+                tally = spread_count(topology_counts, spread, spread.key, counted, expected=expected)
+                domains = np.bincount(tally.codes[counted[1]], minlength=len(tally.sums)) > 0
+                enough = int(np.count_nonzero(domains)) >= max(spread.min_domains, 1)
+                itself = spread.selector in shape.selected_by
+                self._constraints.append(_Constraint(spread, tally, domains, enough, itself))
         self._n_nodes = topology_counts.n_nodes
 
     @property
