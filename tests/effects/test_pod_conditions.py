@@ -7,12 +7,11 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects import pod_conditions
 from volcano_py.effects.binding import binding_body
-from volcano_py.effects.pod_conditions import PodConditionWriter
+from volcano_py.effects.pod_conditions import PodConditionOptions, PodConditionWriter
 from volcano_py.kube.resource import PODS
 from volcano_py.model.decisions import Bind, SetPodCondition
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.runtime.clock import RealClock
-from volcano_py.writing.write_queue import WriteQueueOptions
 
 
 def conditions_of(server: ApiServer, name: str) -> list[dict]:
@@ -66,7 +65,7 @@ async def test_the_reason_is_written_on_the_pod(server, a_writer):
 async def test_autoscalers_see_pods_of_gangs_that_would_have_room_if_asked_for(server, a_writer, signals):
     condition = SetPodCondition(put_pod(server, "p0"), "Schedulable", "once minAvailable is satisfied")
 
-    await written(a_writer(only_unschedulable=signals), condition)
+    await written(a_writer(options=PodConditionOptions(50, 50, only_unschedulable=signals)), condition)
 
     (found,) = conditions_of(server, "p0")
     assert found["reason"] == ("Unschedulable" if signals else "Schedulable")
@@ -115,7 +114,7 @@ async def test_the_same_text_is_not_written_again(server, a_writer):
 async def test_a_condition_repeated_during_its_write_is_not_written_again(server, a_writer):
     fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.05))
     told = []
-    writer = a_writer(on_written=told.append, options=WriteQueueOptions(rate_per_s=50, burst=50))
+    writer = a_writer(on_written=told.append, options=PodConditionOptions(rate_per_s=50, burst=50))
     condition = SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no")
     writer.put(condition)
     await until(lambda: fault.hits)
@@ -129,7 +128,7 @@ async def test_a_condition_is_not_written_once_its_pod_is_bound(server, client, 
     fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2))
     waits = [True]
     writer = a_writer(
-        reason=lambda _: "shown" if waits[0] else None, options=WriteQueueOptions(rate_per_s=50, burst=50)
+        reason=lambda _: "shown" if waits[0] else None, options=PodConditionOptions(rate_per_s=50, burst=50)
     )
     put_node(server, "n1")
     task = put_pod(server, "p0")
@@ -147,7 +146,7 @@ async def test_a_condition_is_not_written_once_its_pod_is_bound(server, client, 
 
 async def test_a_condition_of_a_pod_that_was_changed_meanwhile_is_written_at_its_new_version(server, client, a_writer):
     fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2, times=1))
-    writer = a_writer(options=WriteQueueOptions(rate_per_s=50, burst=50))
+    writer = a_writer(options=PodConditionOptions(rate_per_s=50, burst=50))
     task = put_pod(server, "p0")
     writer.put(SetPodCondition(task, "Unschedulable", "no"))
     await until(lambda: fault.hits)
@@ -183,7 +182,7 @@ async def test_a_server_error_is_tried_again(server, a_writer):
 
 async def test_a_first_reason_does_not_wait_behind_changed_ones(server, a_writer):
     """One changed reason is written in ten seconds."""
-    slow = WriteQueueOptions(rate_per_s=0.1, burst=1)
+    slow = PodConditionOptions(rate_per_s=0.1, burst=1)
     tasks = [put_pod(server, f"p{number}") for number in range(4)]
     writer = a_writer(options=slow, reason=lambda task: "" if task.name == "p3" else "shown")
 
@@ -198,7 +197,9 @@ async def test_the_reasons_of_a_pod_are_written_in_order(server, a_writer):
     """The reason of the first write shows at once, while the second one is decided."""
     fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2, times=1))
     shows = [False]
-    writer = a_writer(options=WriteQueueOptions(rate_per_s=50, burst=50), reason=lambda _: "shown" if shows[0] else "")
+    writer = a_writer(
+        options=PodConditionOptions(rate_per_s=50, burst=50), reason=lambda _: "shown" if shows[0] else ""
+    )
     task = put_pod(server, "p0")
     writer.put(SetPodCondition(task, "Unschedulable", "first"))
     await until(lambda: fault.hits)
@@ -214,7 +215,7 @@ async def test_the_reasons_of_a_pod_are_written_in_order(server, a_writer):
 async def test_binds_delay_a_first_reason_by_seconds_only(server, a_writer, monkeypatch):
     monkeypatch.setattr(pod_conditions, "_FIRST_EACH_S", 0.1)
     tasks = [put_pod(server, f"p{number}") for number in range(5)]
-    options = WriteQueueOptions(rate_per_s=50, burst=50, patience_s=60.0)
+    options = PodConditionOptions(rate_per_s=50, burst=50, patience_s=60.0)
     writer = a_writer(options=options, hold=lambda: True, reason=lambda task: "shown" if task.name == "p4" else "")
 
     for task in tasks:

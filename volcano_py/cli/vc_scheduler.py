@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from volcano_py.conf.schema import ConfError
 from volcano_py.daemon.configuration import Configuration
 from volcano_py.daemon.daemon import SchedulerDaemon
 from volcano_py.daemon.options import DEFAULT_HEALTH_ADDRESS, DEFAULT_METRICS_ADDRESS, DaemonOptions, ShardOptions
+from volcano_py.effects import pod_conditions
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.runtime.options import OptionError, parse_duration
@@ -97,7 +99,7 @@ def _options(flags: argparse.Namespace, features: Mapping[str, bool]) -> DaemonO
     return DaemonOptions(
         scheduler_name=names[0] if names else keys.SCHEDULER_NAME,
         default_queue=flags.default_queue,
-        signal_autoscalers=flags.signal_autoscalers,
+        pod_conditions=replace(pod_conditions.DEFAULT_OPTIONS, only_unschedulable=flags.signal_autoscalers),
         queue_admission=features[keys.QUEUE_ADMISSION],
         ignored_provisioners=tuple(name for text in flags.ignored_provisioners for name in text.split(",") if name),
         seed=flags.seed,

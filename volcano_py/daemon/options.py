@@ -8,6 +8,7 @@ from volcano_py.effects import nominations, pod_conditions, podgroup_status, que
 from volcano_py.effects.backpressure import DEFAULT_CAPACITY
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.effects.evictor import EvictorOptions
+from volcano_py.effects.pod_conditions import PodConditionOptions
 from volcano_py.effects.preparer import PreparerOptions
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.reflector import ReflectorOptions
@@ -35,8 +36,6 @@ class DaemonOptions:
 
     scheduler_name: str = keys.SCHEDULER_NAME
     default_queue: str = keys.DEFAULT_QUEUE
-    signal_autoscalers: bool = False
-    """Whether pods of a gang for which there is room have the reason Unschedulable, too: autoscalers read no other."""
     queue_admission: bool = False
     """Whether pods carry a gate of their queue until the scheduler removes it (`framework.placing.queue_admission`)."""
     ignored_provisioners: tuple[str, ...] = ()
@@ -78,7 +77,7 @@ class DaemonOptions:
     reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
     group_statuses: WriteQueueOptions = podgroup_status.DEFAULT_OPTIONS
     queue_statuses: WriteQueueOptions = queue_status.DEFAULT_OPTIONS
-    pod_conditions: WriteQueueOptions = pod_conditions.DEFAULT_OPTIONS
+    pod_conditions: PodConditionOptions = pod_conditions.DEFAULT_OPTIONS
     nominations: WriteQueueOptions = nominations.DEFAULT_OPTIONS
     queue_gates: WriteQueueOptions = queue_gates.DEFAULT_OPTIONS
     shard_status: WriteQueueOptions = shard_status.DEFAULT_OPTIONS

@@ -163,7 +163,6 @@ class WriterBuilder:
             reason=self.watches.reason,
             hold=backpressure.under_way,
             on_written=lambda condition: events.record(announcements.waiting(condition)),
-            only_unschedulable=self.options.signal_autoscalers,
             options=self.options.pod_conditions,
         )
 

@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -28,7 +29,17 @@ from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
 NAME: Final = "pod condition"
 FIRST_NAME: Final = "first pod condition"
-DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=50, burst=50, workers=4, capacity=200_000, delay_s=0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class PodConditionOptions(WriteQueueOptions):
+    """How reasons are written."""
+
+    only_unschedulable: bool = False
+    """Whether a pod that would have room if its gang had is Unschedulable, too: autoscalers read no other reason."""
+
+
+DEFAULT_OPTIONS: Final = PodConditionOptions(rate_per_s=50, burst=50, workers=4, capacity=200_000, delay_s=0.5)
 _FIRST_FASTER: Final = 4
 """How many times as many first reasons may be written per second as changed ones."""
 _FIRST_EACH_S: Final = 5.0
@@ -48,9 +59,8 @@ class PodConditionWriter:
 
     A condition waits half a second, so that a pod that is bound in the next cycle costs no write. ``reason`` returns
     what the watch shows on a waiting pod, "" for nothing, and None for a pod that does not wait. If the pod is bound or
-    otherwise changed meanwhile, the write ends in a conflict; it is tried again as long as the pod waits. With
-    ``only_unschedulable``, a pod that would have room if its gang had has the reason Unschedulable, too.
-    ``options`` are those of reasons that change.
+    otherwise changed meanwhile, the write ends in a conflict; it is tried again as long as the pod waits. ``options``
+    are those of reasons that change.
     """
 
     def __init__(
@@ -64,14 +74,13 @@ class PodConditionWriter:
         reason: Callable[[TaskRef], str | None],
         hold: Callable[[], bool] | None = None,
         on_written: Callable[[SetPodCondition], None] = lambda _: None,
-        only_unschedulable: bool = False,
-        options: WriteQueueOptions = DEFAULT_OPTIONS,
+        options: PodConditionOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._client = client
         self._clock = clock
         self._reason = reason
         self._on_written = on_written
-        self._only_unschedulable = only_unschedulable
+        self._only_unschedulable = options.only_unschedulable
         self._dedup: WriteDedup[str, None] = WriteDedup(version_of)
 
         def queue(name: str, how: WriteQueueOptions) -> WriteQueue[TaskRef, SetPodCondition]:
