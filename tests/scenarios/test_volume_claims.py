@@ -7,7 +7,7 @@ import pytest
 from volcano_py.model.decisions import BindClaim, ProvisionClaim
 from volcano_py.testing import Scenario, a_group, a_job, a_node, a_pod, run_scenario
 from volcano_py.testing.scenario import Result
-from volcano_py.testing.storage import a_claim, a_local_class, a_storage_class, a_volume, with_claims
+from volcano_py.testing.storage import a_claim, a_csi_node, a_local_class, a_storage_class, a_volume, with_claims
 
 
 def gang(n: int, *claims: str, **options: Any) -> list[Any]:
@@ -139,3 +139,31 @@ def test_a_volume_sees_labels_of_nodes_and_no_names(operator: str, placed: bool)
     result = run(a_node("n1"), a_storage_class(), *claims, a_volume("v", claim="p0", spec=here), *gang(1))
 
     assert result.placements == ({"p0": "n1"} if placed else {})
+
+
+def twins(*names: str) -> list[Any]:
+    """Return claims and their volumes, which all have the same handle."""
+    volumes = [a_volume(f"v-{name}", claim=name, driver="csi.example.com", handle="one") for name in names]
+    return [*volumes, *(a_claim(name, volume=f"v-{name}") for name in names)]
+
+
+def limited(*nodes: str) -> list[Any]:
+    """Return nodes that can use one volume each."""
+    return [one for name in nodes for one in (a_node(name), a_csi_node(name, csi_example_com=1))]
+
+
+def test_volumes_with_one_handle_count_once_on_a_node() -> None:
+    there = a_pod("there", node="n1", spec=with_claims("a"))
+
+    assert run(*limited("n1"), a_storage_class(), *twins("a", "p0"), there, *gang(1)).placements == {"p0": "n1"}
+
+
+def test_pods_of_a_gang_whose_volumes_have_one_handle_go_to_one_node() -> None:
+    assert run(*limited("n1"), a_storage_class(), *twins("p0", "p1"), *gang(2)).placements == {"p0": "n1", "p1": "n1"}
+
+
+def test_other_volumes_still_count() -> None:
+    other = [a_volume("v-b", claim="b", driver="csi.example.com", handle="two"), a_claim("b", volume="v-b")]
+    there = a_pod("there", node="n1", spec=with_claims("b"))
+
+    assert run(*limited("n1"), a_storage_class(), *twins("a", "p0"), *other, there, *gang(1)).placements == {}

@@ -46,6 +46,7 @@ class SharedVolume(NamedTuple):
 
     driver: str
     claim: ClaimKey
+    """The claim, or a key that stands for several volumes that are one to the driver (`snapshot.twin_volumes`)."""
 
 
 class PodNeed(NamedTuple):

@@ -44,8 +44,8 @@ class Storage(Protocol):
     def reserved(self, claim: ClaimRecord) -> tuple[str, ...]:
         """Return the volumes that are reserved for a claim, by name."""
 
-    def alone(self, key: ClaimKey) -> bool:
-        """Say whether at most one pod uses a claim."""
+    def sharing(self, key: ClaimKey, handle: VolumeHandle | None = None) -> ClaimKey | None:
+        """Return the key under which the pods count that use a claim or its volume, None if at most one does."""
 
 
 class Use(NamedTuple):
@@ -92,16 +92,16 @@ def holding_use(storage: Storage, task: TaskRecord) -> Use:
         claim = storage.claim(key)
         if claim is None:
             continue
-        alone = storage.alone(key)
-        if READ_WRITE_ONCE_POD in claim.access_modes and not alone:
+        if READ_WRITE_ONCE_POD in claim.access_modes and storage.sharing(key) is not None:
             exclusive.append(key)
         handle = _handle(storage, claim) if storage.limited else None
         if handle is not None and handle.driver in storage.limited and handle not in handles:
             handles.append(handle)
-            if alone:
+            several = storage.sharing(key, handle)
+            if several is None:
                 private[handle.driver] = private.get(handle.driver, 0) + 1
             else:
-                shared.append(SharedVolume(handle.driver, key))
+                shared.append(SharedVolume(handle.driver, several))
     need = PodNeed(
         attached=tuple(sorted(private.items())),
         shared=tuple(sorted(shared)),
@@ -163,7 +163,7 @@ def _wanted(storage: Storage, claim: ClaimRecord) -> Wanted:
         claim.selector,
         claim.selected_node,
         () if claim.selected_node else storage.reserved(claim),
-        None if storage.alone(claim.key) else claim.key,
+        storage.sharing(claim.key),
     )
 
 

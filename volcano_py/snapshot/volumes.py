@@ -20,12 +20,14 @@ from volcano_py.model.volumes import (
     ClaimRef,
     Disk,
     StorageClassRecord,
+    VolumeHandle,
     VolumeRecord,
 )
 from volcano_py.snapshot.columns import NodeStatics
 from volcano_py.snapshot.csi import CsiStore
 from volcano_py.snapshot.pod_needs import NeedTable, Use, holding_use, waiting_use
 from volcano_py.snapshot.rows import grown
+from volcano_py.snapshot.twin_volumes import Twins
 from volcano_py.snapshot.volume_columns import SnapshotVolumes, VolumeTable
 
 K = TypeVar("K")
@@ -62,6 +64,7 @@ class VolumeStore:
         self._promised_nodes: dict[ClaimKey, str] = {}
         self._claims_of_volume: dict[str, set[ClaimKey]] = {}  # claims that name the volume
         self._volumes_of_claim: dict[ClaimKey, set[str]] = {}  # volumes that name the claim
+        self._twins = Twins()
         self._users: dict[ClaimKey, set[int]] = {}  # task rows
         self._places: dict[int, _Place] = {}  # by task row
         self._disks: dict[Disk, Counter[str]] = {}  # how many pods on each node use each disk; "": they wait
@@ -116,9 +119,31 @@ class VolumeStore:
         claims = {ClaimKey(*record.claim[:2]), *self._claims_of_volume.get(record.name, ())}
         return any(map(self.waited_for, claims))
 
-    def alone(self, key: ClaimKey) -> bool:
-        """Say whether at most one pod uses a claim."""
-        return len(self._users.get(key, ())) < 2
+    def sharing(self, key: ClaimKey, handle: VolumeHandle | None = None) -> ClaimKey | None:
+        """Return the key under which the pods count that use a claim, None if at most one does.
+
+        With the ``handle`` of its volume, pods that use other volumes of that handle count, too, under another key.
+        """
+        twin = None if handle is None else self._twins.key(handle)
+        if twin is None or handle is None:
+            return None if len(self._users.get(key, ())) < 2 else key
+        return None if len(self._rows_of(handle)) < 2 else twin
+
+    def _rows_of(self, handle: VolumeHandle) -> set[int]:
+        """Return the rows of the tasks that use volumes with a handle."""
+        claims = {key for name in self._twins.volumes(handle) for key in self._claims_of_volume.get(name, ())}
+        return {row for key in claims for row in self._users.get(key, ())}
+
+    def _rows_beside(self, record: TaskRecord) -> set[int]:
+        """Return the rows of the tasks that use volumes with handles that other volumes of this task have, too."""
+        claims = [self.claims.get(key) for key in _keys(record)] if self._twins else []
+        return {row for claim in claims if claim is not None for row in self._rows_with(claim.volume)}
+
+    def _rows_with(self, volume: str) -> set[int]:
+        """Return the rows of the tasks that use a volume or one with the same handle, if there is another one."""
+        found = self.volumes.get(volume) if self._twins else None
+        several = found is not None and found.handle is not None and self._twins.key(found.handle) is not None
+        return self._rows_of(found.handle) if several and found is not None and found.handle is not None else set()
 
     def users(self, key: ClaimKey) -> list[tuple[TaskRecord, str]]:
         """Return the tasks that use a claim and wait, with "", or occupy a node, with its name; sorted by uid."""
@@ -136,7 +161,7 @@ class VolumeStore:
             _discard(self._claims_of_volume, before.volume, key)
         if record.volume:
             self._claims_of_volume.setdefault(record.volume, set()).add(key)
-        self._claim_changed(key)
+        self._claim_changed(key, record.volume, "" if before is None else before.volume)
 
     def remove_claim(self, namespace: str, name: str) -> None:
         """Forget a claim."""
@@ -144,7 +169,7 @@ class VolumeStore:
         before = self.claims.pop(key, None)
         if before is not None and before.volume:
             _discard(self._claims_of_volume, before.volume, key)
-        self._claim_changed(key)
+        self._claim_changed(key, "" if before is None else before.volume)
 
     def set_volume(self, record: VolumeRecord) -> None:
         """Add or replace a volume."""
@@ -153,6 +178,7 @@ class VolumeStore:
         self._volume_changed(record.name, before)
         if before is None or before.handle != record.handle:
             self.csi.volume_changed(record.name)
+            self._handle_changed(record.name, None if before is None else before.handle, record.handle)
 
     def remove_volume(self, name: str) -> None:
         """Forget a volume."""
@@ -160,6 +186,11 @@ class VolumeStore:
         if before is not None:
             self._volume_changed(name, before)
             self.csi.volume_changed(name)
+            self._handle_changed(name, before.handle, None)
+
+    def _handle_changed(self, name: str, before: VolumeHandle | None, after: VolumeHandle | None) -> None:
+        for handle in self._twins.change(name, before, after):
+            self._again(self._rows_of(handle))
 
     def set_class(self, record: StorageClassRecord) -> None:
         """Add or replace a storage class."""
@@ -220,7 +251,7 @@ class VolumeStore:
             users.add(row)
             if len(users) == 2:
                 self._again(users - {row})
-        self._again((row,))
+        self._again({row, *self._rows_beside(record)})
 
     def leave(self, row: int) -> None:
         """Forget a task that uses claims."""
@@ -241,6 +272,7 @@ class VolumeStore:
                 self._again(users)
             elif not users:
                 del self._users[key]
+        self._again(self._rows_beside(place.record))
 
     def _again(self, rows: Iterable[int]) -> None:
         """Determine the needs of tasks again."""
@@ -261,8 +293,9 @@ class VolumeStore:
     def _all_changed(self) -> None:
         self._again(tuple(self._places))
 
-    def _claim_changed(self, key: ClaimKey) -> None:
-        self._again(self._users.get(key, ()))
+    def _claim_changed(self, key: ClaimKey, *volumes: str) -> None:
+        """Determine again the needs of those who use a claim, or the volumes that it names or has named."""
+        self._again({*self._users.get(key, ()), *(row for volume in volumes for row in self._rows_with(volume))})
 
     def _volume_changed(self, name: str, before: VolumeRecord | None) -> None:
         after = self.volume(name)
@@ -304,8 +337,10 @@ class VolumeStore:
         )
 
     def _nodes_of(self, key: ClaimKey) -> tuple[str, ...]:
-        """Return the node of every pod that holds a claim on one."""
-        places = (self._places[row] for row in sorted(self._users.get(key, ())))
+        """Return the node of every pod that holds a claim on one, or a volume of a handle that several have."""
+        handle = self._twins.handle(key)
+        rows = self._users.get(key, ()) if handle is None else self._rows_of(handle)
+        places = (self._places[row] for row in sorted(rows))
         return tuple(place.node for place in places if place.node)
 
     def _named(self, needs: tuple[PodNeed, ...]) -> tuple[list[str], list[ClaimKey]]:
