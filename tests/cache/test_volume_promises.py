@@ -101,7 +101,8 @@ def test_a_promise_lasts_until_the_watch_shows_the_claim_bound() -> None:
 
     assert free_volumes(cache) == []
     assert len(cache.binds.promises) == 1
-    claim, volume = prepared(CLAIMED, a_claim("c0", storage_class="local"), a_volume("v0", storage_class="local"))
+    free = a_volume("v0", storage_class="local")
+    claim, volume = prepared(cache, CLAIMED, a_claim("c0", storage_class="local"), free)
     modified(cache, volume, claim)
     cache.snapshot()
     assert len(cache.binds.promises) == 0
@@ -199,7 +200,8 @@ def test_changes_of_claims_and_volumes_are_told_with_what_is_known_then() -> Non
         told.append((change, known or cache.volumes.volume(change.name)))
 
     cache.volumes.on_change(note)
-    claim, volume = prepared(CLAIMED, a_claim("c0", storage_class="local"), a_volume("v0", storage_class="local"))
+    free = a_volume("v0", storage_class="local")
+    claim, volume = prepared(cache, CLAIMED, a_claim("c0", storage_class="local"), free)
     modified(cache, volume, claim, claim)
     deleted(cache, volume)
 

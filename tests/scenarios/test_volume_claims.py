@@ -167,3 +167,13 @@ def test_other_volumes_still_count() -> None:
     there = a_pod("there", node="n1", spec=with_claims("b"))
 
     assert run(*limited("n1"), a_storage_class(), *twins("a", "p0"), *other, there, *gang(1)).placements == {}
+
+
+def test_a_volume_that_was_made_counts_in_the_next_cycle() -> None:
+    nodes = limited("n1", "n2")
+    claims = [a_claim(f"p{i}") for i in range(4)]
+    singles = [one for i in range(4) for one in (a_pod(f"p{i}", group="g", cpu="10m", spec=with_claims(f"p{i}")),)]
+
+    result = run(*nodes, a_storage_class(), *claims, a_group("g"), *singles)
+
+    assert sorted(result.placements.values()) == ["n1", "n2"]

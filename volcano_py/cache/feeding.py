@@ -91,18 +91,20 @@ def without_queue_gate(pod: Pod) -> Pod:
 
 
 def prepared(
-    step: PrepareStep, claim: PersistentVolumeClaim, volume: PersistentVolume | None
+    cache: ClusterCache, step: PrepareStep, claim: PersistentVolumeClaim, volume: PersistentVolume | None
 ) -> tuple[PersistentVolumeClaim, PersistentVolume]:
     """Return a claim and its volume as they are once a step of a bind has taken effect.
 
-    ``volume`` is the one that the step names; a volume that has to be made is new, and only its node reaches it.
+    ``volume`` is the one that the step names; a volume that has to be made is new, and only its node reaches it. It is
+    a volume of the driver that the storage class names, if ``cache`` knows the class.
     """
     meta, spec = claim.metadata, claim.spec
     reference = storage.ObjectReference(namespace=meta.namespace, name=meta.name, uid=meta.uid)
     notes = {**meta.annotations, storage.BIND_COMPLETED: "yes"}
     if not isinstance(step, BindClaim):
         notes[storage.SELECTED_NODE] = step.node
-        volume = _made(claim, step.node)
+        known = cache.store.volumes.classes.get(spec.storage_class_name or "")
+        volume = _made(claim, step.node, "" if known is None else known.provisioner)
     if volume is None:
         raise LookupError(f"there is no volume for {step}")
     bound = msgspec.structs.replace(
@@ -119,15 +121,17 @@ def prepared(
     return done, bound
 
 
-def _made(claim: PersistentVolumeClaim, node: str) -> PersistentVolume:
+def _made(claim: PersistentVolumeClaim, node: str, driver: str) -> PersistentVolume:
     """Return the volume that a provisioner makes for a claim on a node."""
     meta, spec = claim.metadata, claim.spec
+    source = storage.CsiVolumeSource(driver=driver, volume_handle=f"pvc-{meta.uid}") if driver else None
     here = LabelSelectorRequirement(key=keys.LABEL_HOSTNAME, operator="In", values=[node])
     return PersistentVolume(
         metadata=ObjectMeta(name=f"pvc-{meta.uid}", uid=f"volume-of-{meta.uid}"),
         spec=storage.PersistentVolumeSpec(
             capacity=spec.resources.requests,
             access_modes=spec.access_modes,
+            csi=source,
             node_affinity=storage.VolumeNodeAffinity(
                 required=NodeSelector(node_selector_terms=[NodeSelectorTerm(match_expressions=[here])])
             ),

@@ -86,7 +86,7 @@ class SimulatedCluster:
         claim = self._objects.get((PersistentVolumeClaim, step.namespace, step.claim))
         volume = self._objects.get((PersistentVolume, "", step.volume)) if isinstance(step, BindClaim) else None
         assert isinstance(claim, PersistentVolumeClaim), f"{step}: the claim does not exist"
-        done, bound = prepared(step, claim, volume if isinstance(volume, PersistentVolume) else None)
+        done, bound = prepared(self.cache, step, claim, volume if isinstance(volume, PersistentVolume) else None)
         self.put(bound)
         self.put(done)
 

@@ -278,7 +278,8 @@ class Scenario:
             raise AssertionError(f"a bind is prepared by {step}, but there is no such claim")
         name = step.volume if isinstance(step, BindClaim) else ""
         volume = self._others.get((PersistentVolume, "", name))
-        self.add(*reversed(prepared(step, claim, volume if isinstance(volume, PersistentVolume) else None)))
+        known = volume if isinstance(volume, PersistentVolume) else None
+        self.add(*reversed(prepared(self.cache, step, claim, known)))
 
     def _evict(self, batch: tuple[Decision, ...], token: SnapshotToken) -> None:
         evictions = tuple(decision for decision in batch if isinstance(decision, Evict))
