@@ -29,6 +29,7 @@ from tests.daemon.cluster import (
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.effects.binder import BinderOptions
+from volcano_py.effects.pod_conditions import PodConditionOptions
 from volcano_py.framework.state.report import CycleReport
 from volcano_py.kube.resource import NODES, PODS
 from volcano_py.model.objects import JobKey
@@ -72,7 +73,7 @@ async def test_a_failed_bind_is_placed_again_and_the_gang_completed(server):
 async def test_a_bind_that_is_always_refused_backs_off_and_the_pod_says_why(server):
     put_node(server, "n1", cpu=8)
     fault = server.faults.add(Fault("reply", verb="create", resource="pods/binding", name="gang-1", code=403))
-    soon = WriteQueueOptions(rate_per_s=50, burst=50, delay_s=0.01)
+    soon = PodConditionOptions(rate_per_s=50, burst=50, delay_s=0.01)
     async with scheduler(server.url, period_s=0.2, pod_conditions=soon):
         put_job(server, "gang", 2)
         await until(lambda: condition(server, "gang-1").get("reason") == "SchedulerError")
@@ -179,7 +180,7 @@ async def test_a_condition_that_is_always_refused_is_sent_less_and_less_often(se
     So did 404, about objects whose deletion a silent watch did not show.
     """
     refused = server.faults.add(Fault("reply", verb="patch", resource="pods/status", code=code))
-    at_once = WriteQueueOptions(rate_per_s=100, burst=100)
+    at_once = PodConditionOptions(rate_per_s=100, burst=100)
     async with scheduler(server.url, period_s=0.02, pod_conditions=at_once) as running:
         put_job(server, "gang", 1)
         cycles = running.daemon.cycles

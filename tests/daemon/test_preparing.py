@@ -37,15 +37,15 @@ from tests.effects.waiting import until
 from volcano_py.api import keys
 from volcano_py.api.storage import SELECTED_NODE
 from volcano_py.apiserver import ApiServer
+from volcano_py.effects.pod_conditions import PodConditionOptions
 from volcano_py.effects.preparer import PreparerOptions
 from volcano_py.framework.state.report import CycleReport
 from volcano_py.kube.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from volcano_py.model.decisions import Bind, BindClaim, PrepareStep, ProvisionClaim
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.writing.write_queue import WriteQueueOptions
 
-SOON = WriteQueueOptions(rate_per_s=50, burst=50, delay_s=0.01)
+SOON = PodConditionOptions(rate_per_s=50, burst=50, delay_s=0.01)
 Decide = Callable[[str], tuple[str, tuple[PrepareStep, ...]]]
 """Says for the name of a pod its node and steps."""
 

@@ -9,11 +9,11 @@ from tests.daemon.cluster import condition, group, placed, put_group, put_job, p
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.apiserver.deletion import DeleteOptions
+from volcano_py.effects.pod_conditions import PodConditionOptions
 from volcano_py.kube.resource import NODES
 from volcano_py.testing import a_node, a_pod, a_queue, as_json, manifest
-from volcano_py.writing.write_queue import WriteQueueOptions
 
-AT_ONCE = WriteQueueOptions(rate_per_s=100, burst=100, delay_s=0.01)
+AT_ONCE = PodConditionOptions(rate_per_s=100, burst=100, delay_s=0.01)
 A_QUANTITY = "is not a quantity: write a number with an optional suffix"
 
 

@@ -12,13 +12,13 @@ from tests.daemon.cluster import CONF, condition, placed, put_job, put_node, sch
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.conf.loader import parse_conf
+from volcano_py.effects.pod_conditions import PodConditionOptions
 from volcano_py.framework.contract.extension_points import NodeOrder
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import Policy, resolve
-from volcano_py.writing.write_queue import WriteQueueOptions
 
-AT_ONCE = WriteQueueOptions(rate_per_s=100, burst=100, delay_s=0.01)
+AT_ONCE = PodConditionOptions(rate_per_s=100, burst=100, delay_s=0.01)
 ODD = "3"
 """The cores that pods ask for at which the plugin fails."""
 WHAT_TO_DO = "correct the plugin, or leave it out of the configuration"
