@@ -24,7 +24,9 @@ from volcano_py.model.volumes import (
     VolumeHandle,
     VolumeRecord,
 )
+from volcano_py.snapshot import volumes
 from volcano_py.snapshot.columns import Snapshot
+from volcano_py.snapshot.pod_needs import Use, holding_use
 from volcano_py.snapshot.store import ClusterStore
 
 NODES = ("n0", "n1", "n2")
@@ -233,3 +235,29 @@ def test_a_snapshot_does_not_change_when_the_store_does() -> None:
     store.snapshot()
 
     assert picture(snapshot) == before
+
+
+def test_a_pod_that_shares_a_handle_with_a_thousand_others_changes_nothing_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, asked = ClusterStore(), Counter[str]()
+    store.set_node(NodeRecord("n0"))
+    store.volumes.csi.set_node(CsiNodeRecord("n0", {"d0": 5}))
+    for name in ("a", "b"):
+        store.volumes.set_volume(VolumeRecord(f"v-{name}", phase="Bound", handle=VolumeHandle("d0", "one")))
+        claim = ClaimRecord("ns", name, f"uid-{name}", volume=f"v-{name}", bind_completed=True, phase="Bound")
+        store.volumes.set_claim(claim)
+
+    def noted(storage: Any, task: TaskRecord) -> Use:
+        asked[task.name] += 1
+        return holding_use(storage, task)
+
+    monkeypatch.setattr(volumes, "holding_use", noted)
+    for number in range(100):
+        task = TaskRecord(f"t{number}", "ns", f"t{number}", claims=(TaskClaim("ab"[number % 2]),))
+        store.set_task(task, Shape(), TaskStatus.RUNNING, "n0")
+
+    assert asked.total() < 110  # once for each pod, and once more when a claim gets its second pod
+    found = store.snapshot().volumes
+    assert found is not None
+    assert found.limits.used.tolist() == [[1.0]]

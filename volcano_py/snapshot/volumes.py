@@ -122,28 +122,17 @@ class VolumeStore:
     def sharing(self, key: ClaimKey, handle: VolumeHandle | None = None) -> ClaimKey | None:
         """Return the key under which the pods count that use a claim, None if at most one does.
 
-        With the ``handle`` of its volume, pods that use other volumes of that handle count, too, under another key.
+        If several volumes have the ``handle`` of its volume, that is the key of the handle, for one pod as for many:
+        so a pod that comes or goes changes nothing for a thousand others.
         """
-        twin = None if handle is None else self._twins.key(handle)
-        if twin is None or handle is None:
-            return None if len(self._users.get(key, ())) < 2 else key
-        return None if len(self._rows_of(handle)) < 2 else twin
+        if handle is not None and (twin := self._twins.key(handle)) is not None:
+            return twin
+        return None if len(self._users.get(key, ())) < 2 else key
 
     def _rows_of(self, handle: VolumeHandle) -> set[int]:
         """Return the rows of the tasks that use volumes with a handle."""
         claims = {key for name in self._twins.volumes(handle) for key in self._claims_of_volume.get(name, ())}
         return {row for key in claims for row in self._users.get(key, ())}
-
-    def _rows_beside(self, record: TaskRecord) -> set[int]:
-        """Return the rows of the tasks that use volumes with handles that other volumes of this task have, too."""
-        claims = [self.claims.get(key) for key in _keys(record)] if self._twins else []
-        return {row for claim in claims if claim is not None for row in self._rows_with(claim.volume)}
-
-    def _rows_with(self, volume: str) -> set[int]:
-        """Return the rows of the tasks that use a volume or one with the same handle, if there is another one."""
-        found = self.volumes.get(volume) if self._twins else None
-        several = found is not None and found.handle is not None and self._twins.key(found.handle) is not None
-        return self._rows_of(found.handle) if several and found is not None and found.handle is not None else set()
 
     def users(self, key: ClaimKey) -> list[tuple[TaskRecord, str]]:
         """Return the tasks that use a claim and wait, with "", or occupy a node, with its name; sorted by uid."""
@@ -161,7 +150,7 @@ class VolumeStore:
             _discard(self._claims_of_volume, before.volume, key)
         if record.volume:
             self._claims_of_volume.setdefault(record.volume, set()).add(key)
-        self._claim_changed(key, record.volume, "" if before is None else before.volume)
+        self._claim_changed(key)
 
     def remove_claim(self, namespace: str, name: str) -> None:
         """Forget a claim."""
@@ -169,7 +158,7 @@ class VolumeStore:
         before = self.claims.pop(key, None)
         if before is not None and before.volume:
             _discard(self._claims_of_volume, before.volume, key)
-        self._claim_changed(key, "" if before is None else before.volume)
+        self._claim_changed(key)
 
     def set_volume(self, record: VolumeRecord) -> None:
         """Add or replace a volume."""
@@ -189,6 +178,7 @@ class VolumeStore:
             self._handle_changed(name, before.handle, None)
 
     def _handle_changed(self, name: str, before: VolumeHandle | None, after: VolumeHandle | None) -> None:
+        """Determine the needs again of those who use volumes whose handle became, or is no longer, that of several."""
         for handle in self._twins.change(name, before, after):
             self._again(self._rows_of(handle))
 
@@ -251,7 +241,7 @@ class VolumeStore:
             users.add(row)
             if len(users) == 2:
                 self._again(users - {row})
-        self._again({row, *self._rows_beside(record)})
+        self._again((row,))
 
     def leave(self, row: int) -> None:
         """Forget a task that uses claims."""
@@ -272,7 +262,6 @@ class VolumeStore:
                 self._again(users)
             elif not users:
                 del self._users[key]
-        self._again(self._rows_beside(place.record))
 
     def _again(self, rows: Iterable[int]) -> None:
         """Determine the needs of tasks again."""
@@ -293,9 +282,8 @@ class VolumeStore:
     def _all_changed(self) -> None:
         self._again(tuple(self._places))
 
-    def _claim_changed(self, key: ClaimKey, *volumes: str) -> None:
-        """Determine again the needs of those who use a claim, or the volumes that it names or has named."""
-        self._again({*self._users.get(key, ()), *(row for volume in volumes for row in self._rows_with(volume))})
+    def _claim_changed(self, key: ClaimKey) -> None:
+        self._again(self._users.get(key, ()))
 
     def _volume_changed(self, name: str, before: VolumeRecord | None) -> None:
         after = self.volume(name)
