@@ -26,6 +26,13 @@ def put_train(server: ApiServer, **spec: Any) -> dict[str, Any]:
     )
 
 
+async def put_enqueued_train(server: ApiServer, user: ApiClient) -> None:
+    """Create the job, and enqueue it as a scheduler does."""
+    group = f"train-{put_train(server)['metadata']['uid']}"
+    await until(lambda: server.get(GROUPS, group, "default"))
+    await user.patch(PODGROUPS, group, {"status": {"phase": "Inqueue"}}, dict, namespace="default")
+
+
 def message(server: ApiServer, reason: str) -> str:
     """Return the message of the event with a reason."""
     return next(str(event["message"]) for event in server.list("events") if event["reason"] == reason)
@@ -57,10 +64,7 @@ async def test_an_object_of_a_plugin_that_belongs_to_somebody_else_is_left_alone
 async def test_a_pod_of_somebody_else_is_left_alone_and_the_job_goes_on_when_it_is_gone(server: ApiServer) -> None:
     theirs = put_pod(server, "train-worker-0")
     async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
-        job = put_train(server)
-        group = f"train-{job['metadata']['uid']}"
-        await until(lambda: server.get(GROUPS, group, "default"))
-        await user.patch(PODGROUPS, group, {"status": {"phase": "Inqueue"}}, dict, namespace="default")
+        await put_enqueued_train(server, user)
         await until(lambda: _state(server).get("reason") == "FailedCreate")
         assert "belongs to somebody else" in _state(server)["message"]
         assert _uid(server) == theirs["metadata"]["uid"]
@@ -80,10 +84,7 @@ async def test_a_pod_that_does_not_end_is_named_by_the_job_that_waits_for_its_na
         stuck = {"metadata": {"finalizers": ["example.com/stuck"]}}
         await user.patch(PODS, "train-worker-0", stuck, dict, namespace="default")
         await user.delete(PODS, "train-worker-0", namespace="default", grace_period_s=0)
-        job = put_train(server)
-        group = f"train-{job['metadata']['uid']}"
-        await until(lambda: server.get(GROUPS, group, "default"))
-        await user.patch(PODGROUPS, group, {"status": {"phase": "Inqueue"}}, dict, namespace="default")
+        await put_enqueued_train(server, user)
 
         await until(lambda: _state(server).get("reason") == "FailedCreate")
 

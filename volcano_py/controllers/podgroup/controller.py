@@ -199,7 +199,7 @@ class PodGroupController:
         Pods that name a group are not kept. Those of a workload may also name another one, which an admission webhook
         has written on them.
         """
-        if workload.spec.replicas == 0 or workload.status.replicas == 0:
+        if workload.spec.replicas == 0 or workload.status.replicas == 0 or str(key) in self._created:
             return None
         selector = decision.selector_of(workload)
         pages = self._client.list_pages(
