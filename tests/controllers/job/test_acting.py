@@ -432,7 +432,7 @@ def test_pods_that_are_killed_count_as_terminating_and_as_nothing_else() -> None
     members = world.record.members
     victims = tuple(members.victims(ended=False))
 
-    counts, by_task = acting.after_kill(members, victims)
+    counts, by_task = acting.after_kill(members, victims, {})
 
     assert counts == Counts(succeeded=1, terminating=2)
     assert {phase: number for phase, number in by_task["worker"].items() if number} == {"Succeeded": 1}

@@ -110,7 +110,8 @@ def test_the_failure_of_a_task_is_told_once_for_each_restart_beyond_its_budget()
     [
         pytest.param(a_member(), ["PodEvicted"], id="deleted-at-once"),
         pytest.param(a_member(deleting=True), ["PodEvicted"], id="deleted-with-grace"),
-        pytest.param(a_member(phase="Succeeded"), ["PodEvicted"], id="ended"),
+        pytest.param(a_member(phase="Succeeded"), ["Completed"], id="succeeded"),
+        pytest.param(a_member(phase="Succeeded", deleting=True), ["PodEvicted"], id="succeeded-when-told-to-stop"),
         pytest.param(a_member(killed=True), [], id="killed-by-us"),
         pytest.param(a_member("train-worker-2"), [], id="not-needed"),
         pytest.param(a_member("train-nobody-0"), [], id="of-no-task"),

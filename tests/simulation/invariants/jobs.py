@@ -53,7 +53,10 @@ class _Pod:
     seen_by: tuple[str, int] | None = None
     """The controller manager that led when others deleted it, and the number of its process; None: it is not known."""
     task: str = ""
+    index: str = ""
     gone: bool = False
+    completed: bool = False
+    """Whether it had succeeded before anybody deleted it."""
     counted: bool = False
     """Whether the status of its job counted it when others deleted it."""
 
@@ -75,9 +78,11 @@ class JobsKeepTheirTable(Invariant):
     """A job takes only the ways of its table, counts every restart, and restarts for a lost pod only if it lost one.
 
     At rest, a job that is not finished has a later version than each pod that it lost to others, if it is to restart
-    for that. Excused are pods that the status did not count, if they were lost while no controller manager led, or less
-    than a minute before the one that led ended: the next one cannot know of them, as in Volcano. A list of an older
-    state may leave out a pod that is there. Rests on what the API server has accepted, and on who asked for it.
+    for that. Excused are pods that had succeeded, and pods that the status did not count, if they were lost while no
+    controller manager led, or less than a minute before the one that led ended: the next one cannot know of them, as in
+    Volcano. A list of an older state may leave out a pod that is there.
+
+    If a job notes that a pod has succeeded and is gone, that is true. Rests on what the API server has accepted, and on who asked for it.
     """
 
     name = "jobs keep their table"
@@ -102,6 +107,10 @@ class JobsKeepTheirTable(Invariant):
         job.phase = status.get("state", {}).get("phase", "")
         job.version, job.retries = status.get("version", 0), status.get("retryCount", 0)
         counts = status.get("taskStatusCount") or {}
+        uid = obj["metadata"]["uid"]
+        done = {(pod.task, pod.index) for pod in self._pods.values() if pod.job == uid and pod.completed}
+        if lies := _completed(status) - done:
+            self.violated(f"job {event.stored.key} says of pods that they have succeeded: {sorted(lies)}")
         job.counts = {task: sum((state.get("phase") or {}).values()) for task, state in counts.items()}
         if job.version < before.version or job.retries < before.retries:
             self.violated(f"job {event.stored.key} forgets restarts: {before} became {job}")
@@ -125,8 +134,11 @@ class JobsKeepTheirTable(Invariant):
                 return
             version = int(meta.get("annotations", {}).get(keys.JOB_VERSION, 0))
             task = meta.get("annotations", {}).get(keys.TASK_SPEC, "")
-            pod = self._pods[meta["uid"]] = _Pod(event.stored.key, owner, version, task=task)
+            index = meta.get("labels", {}).get(keys.TASK_INDEX, "")
+            pod = self._pods[meta["uid"]] = _Pod(event.stored.key, owner, version, task=task, index=index)
         pod.killed |= keys.OUT_OF_SYNC in meta.get("annotations", {})
+        if event.type != "DELETED" and event.stored.obj.get("status", {}).get("phase") == "Succeeded":
+            pod.completed |= pod.by_others is None and "deletionTimestamp" not in meta
         gone = event.type == "DELETED"
         if pod.by_others is None and (gone or "deletionTimestamp" in meta):
             pod.by_others = asked is None or not asked.client.name.startswith(_CONTROLLERS)
@@ -160,7 +172,7 @@ class JobsKeepTheirTable(Invariant):
             for uid, pod in self._pods.items():
                 if pod.job != obj["metadata"]["uid"] or uid in there or not pod.by_others or pod.killed:
                     continue
-                if pod.seen_by is None and not pod.counted:
+                if pod.completed or (pod.seen_by is None and not pod.counted):
                     continue
                 if pod.version >= job.version:
                     name = obj["metadata"]["name"]
@@ -242,11 +254,21 @@ class JobsHaveTheirPods(Invariant):
                 self.violated(f"pod {pod['metadata']['name']} is of version {made_for}, its job of version {version}")
         admitted = group.get("status", {}).get("phase", "") not in ("", keys.PHASE_PENDING)
         asked = {(task["name"], str(index)) for task in job["spec"]["tasks"] for index in range(task["replicas"])}
-        found = {_index(pod["metadata"]) for pod in pods}
+        found = {_index(pod["metadata"]) for pod in pods} | _completed(status)
         missing = asked - found if admitted and status["state"].get("reason") != "FailedCreate" else set()
         if missing or found - asked:
             more = sorted(found - asked)
             self.violated(f"job {name} is {phase}; pods that are missing: {sorted(missing)}, that are too many: {more}")
+
+
+def _completed(status: dict[str, Any]) -> set[tuple[str, str]]:
+    """Return task and index of the pods that are gone and count as succeeded."""
+    found: set[tuple[str, str]] = set()
+    for key, text in (status.get("controlledResources") or {}).items():
+        for part in text.split(",") if key.startswith("completed-") else ():
+            first, last = (part.split("-") * 2)[:2]
+            found |= {(key.removeprefix("completed-"), str(index)) for index in range(int(first), int(last) + 1)}
+    return found
 
 
 def _index(meta: dict[str, Any]) -> tuple[str, str]:

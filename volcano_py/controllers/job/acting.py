@@ -13,13 +13,14 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Command, Job, JobState
-from volcano_py.controllers.job import bookkeeping, delays, phases, policies
+from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, policies
 from volcano_py.controllers.job import status as statuses
 from volcano_py.controllers.job.bookkeeping import Notes
 from volcano_py.controllers.job.delays import Delayed
-from volcano_py.controllers.job.members import PENDING, Member, Members
+from volcano_py.controllers.job.members import PENDING, SUCCEEDED, Member, Members
 from volcano_py.controllers.job.observed import JobPlan, Observed
 from volcano_py.controllers.job.phases import Change, Counts, Kill, Rule
+from volcano_py.controllers.job.pods import partition_of
 from volcano_py.controllers.job.policies import Request, Resolved
 from volcano_py.controllers.writes import Delete
 from volcano_py.kube.resource import COMMANDS, VCJOBS
@@ -108,8 +109,9 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
         draft.void((one.key,))
     handled = 0
     for trigger in seen.triggers:
-        request = trigger.request(job.metadata.uid)
-        if not _answer_one(seen, draft, request, now):
+        if trigger.event == happenings.COMPLETED and trigger.member is not None:
+            _keep(seen, draft, trigger.member)
+        elif not _answer_one(seen, draft, trigger.request(job.metadata.uid), now):
             break
         handled += 1
     if draft.acted:
@@ -117,6 +119,15 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
     if draft.acted or draft.notes != job.status.controlled_resources:
         return _plan(seen, draft, now, handled=handled), draft, handled
     return None, draft, handled
+
+
+def _keep(seen: Observed, draft: Draft, member: Member) -> None:
+    """Note that a pod has done its work and is gone, unless a restart kills it or the job has finished."""
+    if draft.phase in phases.FINISHED or bookkeeping.is_victim(draft.notes, member, draft.job.status.version):
+        return
+    replicas = seen.members.task(member.task).replicas
+    indices = bookkeeping.completed(draft.notes, member.task, replicas) | {member.index}
+    draft.notes.update(bookkeeping.completion(member.task, indices))
 
 
 def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -> bool:
@@ -175,6 +186,7 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
             _spend(draft, victims)
         if draft.phase != rule.phase or resolved.action != policies.RESTART_POD:
             draft.notes.update(notes)
+        _run_again(draft, resolved.action, request)
         armed = (*seen.delayed.values(), *draft.arm)
         draft.void(one.key for one in armed if _aims_at(one, resolved.action, request))
         version = status.version
@@ -183,6 +195,8 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
         victims = seen.members.victims(ended=ended)
         draft.victims.clear()  # of a part that would have restarted, too, pods that ended may be left alone now
         draft.notes = bookkeeping.of_past(draft.notes)
+        if ended:
+            draft.notes = bookkeeping.without(draft.notes, bookkeeping.COMPLETED)
         if rule.phase == phases.RESTARTING:
             draft.notes[bookkeeping.RESTARTING_ALL] = bookkeeping.EVERYTHING if ended else bookkeeping.UNFINISHED
         draft.void((*seen.delayed, *(one.key for one in draft.arm)))
@@ -216,9 +230,23 @@ def _target(members: Members, action: str, request: Request) -> tuple[list[Membe
     return [member], bookkeeping.restart_of_pod(member)
 
 
+def _run_again(draft: Draft, action: str, request: Request) -> None:
+    """Forget that pods of a task or partition that restarts have done their work."""
+    task = policies.task_of(draft.job, request.task)
+    key = f"{bookkeeping.COMPLETED}{request.task}"
+    if task is None or key not in draft.notes or action not in (policies.RESTART_TASK, policies.RESTART_PARTITION):
+        return
+    indices = bookkeeping.completed(draft.notes, task.name, task.replicas) if action != policies.RESTART_TASK else set()
+    size = 0 if task.partition_policy is None else task.partition_policy.partition_size
+    del draft.notes[key]
+    draft.notes |= bookkeeping.completion(
+        task.name, {index for index in indices if str(partition_of(size, index)) != request.partition}
+    )
+
+
 def _plan(seen: Observed, draft: Draft, now: datetime, *, handled: int = 0, writes: tuple[Delete, ...] = ()) -> JobPlan:
     job, victims = draft.job, tuple(draft.victims[name] for name in sorted(draft.victims))
-    counts, by_task = after_kill(seen.members, victims)
+    counts, by_task = after_kill(seen.members, victims, draft.notes)
     status = msgspec.structs.replace(job.status, controlled_resources=draft.notes)
     if draft.change is not None:
         status = statuses.entered(job, statuses.counted(status, counts, by_task.items()), draft.change, now)
@@ -237,14 +265,23 @@ def _plan(seen: Observed, draft: Draft, now: datetime, *, handled: int = 0, writ
     )
 
 
-def after_kill(members: Members, victims: tuple[Member, ...]) -> tuple[Counts, dict[str, dict[str, int]]]:
-    """Return the numbers of pods as they will be when these pods terminate: of the job, and of each task by phase."""
+def after_kill(
+    members: Members, victims: tuple[Member, ...], notes: Mapping[str, str]
+) -> tuple[Counts, dict[str, dict[str, int]]]:
+    """Return the numbers of pods as they will be when these pods terminate: of the job, and of each task by phase.
+
+    ``notes`` say which pods that are gone count as succeeded then.
+    """
     counts = members.counts()._asdict()
     by_task = {name: dict(task.phases) for name, task in members.tasks}
     for member in victims:
         counts[member.phase.lower()] -= 1
         counts["terminating"] += 1
         by_task[member.task][member.phase] -= 1
+    for name, indices in members.completed.items():
+        again = len(indices - bookkeeping.completed(notes, name, members.task(name).replicas))
+        counts["succeeded"] -= again
+        by_task[name][SUCCEEDED] -= again
     return Counts(**counts), by_task
 
 

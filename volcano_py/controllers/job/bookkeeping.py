@@ -12,10 +12,11 @@ restarts-T                        restarts of pods of task T that do not exist a
 task-failed-T                     restarts of task T when a policy last answered that it used up its restarts
 answered-pod/NAME                 Volcano has counted that this pod failed, and has not acted; the value is its uid
 answered-group                    Volcano has not acted on the phase Unknown of this PodGroup; the value is its uid
+completed-T                       indices of task T whose pods have succeeded and are gone, such as "0-3,7"
 delayed-...                       see `delays`
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 from volcano_py.api.batch import Job
@@ -33,6 +34,7 @@ TASK_FAILED: Final = "task-failed-"
 ANSWERED: Final = "answered-"
 ANSWERED_POD: Final = f"{ANSWERED}pod/"
 ANSWERED_GROUP: Final = f"{ANSWERED}group"
+COMPLETED: Final = "completed-"
 PLUGIN: Final = "plugin-"
 CLAIM: Final = "volume-pvc-"
 
@@ -91,17 +93,55 @@ def spent(notes: Mapping[str, str], task: str) -> int:
     return objects.number(notes.get(f"{SPENT}{task}", "")) or 0
 
 
+def is_victim(notes: Mapping[str, str], member: Member, version: int) -> bool:
+    """Say whether a noted restart kills a pod that has succeeded."""
+    return (
+        (notes.get(RESTARTING_ALL) == EVERYTHING and member.version < version)
+        or f"{RESTARTING}task/{member.task}" in notes
+        or f"{RESTARTING}partition/{member.task}/{member.partition}" in notes
+        or notes.get(f"{RESTARTING}pod/{member.name}") == member.uid
+    )
+
+
+def completed(notes: Mapping[str, str], task: str, replicas: int) -> set[int]:
+    """Return the indices of a task whose pods have succeeded and are gone; what cannot be read is left out."""
+    found: set[int] = set()
+    for part in notes.get(f"{COMPLETED}{task}", "").split(","):
+        first, _, last = part.partition("-")
+        begin, end = objects.number(first), objects.number(last or first)
+        if begin is not None and end is not None:
+            found.update(range(max(0, begin), min(end, replicas - 1) + 1))
+    return found
+
+
+def completion(task: str, indices: Set[int]) -> Notes:
+    """Return the note about the indices of a task whose pods have succeeded and are gone, in order."""
+    parts: list[list[int]] = []
+    for index in sorted(indices):
+        if parts and parts[-1][-1] == index - 1:
+            parts[-1][1:] = [index]
+        else:
+            parts.append([index])
+    return {f"{COMPLETED}{task}": ",".join("-".join(map(str, part)) for part in parts)} if parts else {}
+
+
 def of_present(notes: Mapping[str, str], members: Members, unknown_group: str) -> Notes:
     """Return the notes without those about pods that are gone: whatever the end of these led to is done.
 
-    ``unknown_group`` is the uid of the PodGroup if its phase is Unknown.
+    What pods have completed stays noted, as far as it counts. ``unknown_group`` is the uid of the PodGroup if its phase
+    is Unknown.
     """
-    return {key: value for key, value in notes.items() if _is_present(key, value, members, unknown_group)}
+    found = {key: value for key, value in notes.items() if _is_present(key, value, members, unknown_group)}
+    for task, indices in members.completed.items():
+        found |= completion(task, indices)
+    return found
 
 
 def _is_present(key: str, value: str, members: Members, unknown_group: str) -> bool:
     if key == ANSWERED_GROUP:
         return value == unknown_group
+    if key.startswith(COMPLETED):
+        return False
     for prefix in (EVICTING, ANSWERED_POD):
         if key.startswith(prefix):
             member = members.get(key.removeprefix(prefix))

@@ -203,7 +203,7 @@ def _class_of(task: Task) -> str:
 
 def _group(seen: Observed) -> Write | None:
     """Return the write that creates the PodGroup, or brings it up to the job."""
-    job = seen.job
+    job = pod_group.left_of(seen.job, seen.members.completed)
     waiting = _waiting(seen)
     if seen.group is None:
         return pod_group.create(job, seen.priorities, waiting)
@@ -220,7 +220,10 @@ def _waiting(seen: Observed) -> frozenset[str]:
         return frozenset()
     ready = {name: task.ready for name, task in members.tasks}
     return frozenset(
-        task.name for task in dependent if not members.task(task.name).by_index and not may_start(job, task, ready)
+        task.name
+        for task in dependent
+        if not members.task(task.name).by_index.keys() | members.task(task.name).completed
+        and not may_start(job, task, ready)
     )
 
 
@@ -374,5 +377,5 @@ def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
 def _leftovers_terminate(seen: Observed, status: JobStatus) -> JobStatus:
     """Return the status of a job that has finished while pods still run: these are killed now."""
     victims = tuple(seen.members.victims(ended=False))
-    counts, by_task = acting.after_kill(seen.members, victims)
+    counts, by_task = acting.after_kill(seen.members, victims, status.controlled_resources)
     return statuses.counted(status, counts, by_task.items())

@@ -6,13 +6,16 @@ process. Pods that the controller kills itself give none.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from volcano_py.api.batch import Job, Task
 from volcano_py.controllers.job import bookkeeping, objects, phases, policies
 from volcano_py.controllers.job.members import FAILED, PENDING, RUNNING, SUCCEEDED, Member, Members
 from volcano_py.controllers.job.pods import partition_of
 from volcano_py.controllers.job.policies import Request
+
+COMPLETED: Final = "Completed"
+"""A pod is gone that had succeeded. No policy can name this event: the controller notes it, and that is all."""
 
 
 class Trigger(NamedTuple):
@@ -88,18 +91,21 @@ def present(members: Members, budgets: Mapping[str, int], notes: Mapping[str, st
 
 
 def removed(members: Members, last: Member) -> list[str]:
-    """Return the events of a pod that is gone: it was evicted, unless the controller killed it or it was not needed."""
+    """Return the events of a pod that is gone: it was evicted, unless the controller killed it or it was not needed.
+
+    A pod that has done its work is not evicted: nodes are removed and old pods cleaned up while a job runs.
+    """
     if last.killed or last.dropped or not 0 <= last.index < members.task(last.task).replicas:
         return []
-    return [policies.POD_EVICTED]
+    return [COMPLETED if last.completed else policies.POD_EVICTED]
 
 
 def missed(job: Job, members: Members) -> list[Trigger]:
-    """Return the evictions that were not answered: pods that stand in the status of a job and do not exist.
+    """Return what happened to pods that stand in the status of a job and do not exist: evictions, and completions.
 
     These are pods that somebody was deleting when the controller ended, pods whose end waited for an answer then, and
     pods by which the counts of the status exceed the pods of their task. Of the latter, those with the lowest missing
-    index count as evicted. Pods that a restart kills are in no count.
+    index count as evicted, unless all of them had succeeded. Pods that a restart kills are in no count.
     """
     found: dict[str, Trigger] = {}
     status = job.status
@@ -107,16 +113,22 @@ def missed(job: Job, members: Members) -> list[Trigger]:
         name = key.removeprefix(bookkeeping.EVICTING)
         if name == key or ((member := members.get(name)) is not None and member.uid == uid):
             continue
-        last = _vanished(job, *_task_and_index(job, name))
+        last = vanished(job, *_task_and_index(job, name))
         if removed(members, last):
             found[name] = Trigger(policies.POD_EVICTED, last)
     for task in job.spec.tasks:
         state, there = status.task_status_count.get(task.name), members.task(task.name)
         killed = _killed_by_restart(job, task)
-        lost = 0 if state is None else sum(state.phase.values()) - len(there.by_index.keys() - killed)
-        for index in sorted(there.missing - killed)[: max(0, lost)]:
+        if state is None:
+            continue
+        known = there.by_index.keys() | there.completed
+        lost, missing = sum(state.phase.values()) - len(known - killed), sorted(there.missing - killed)
+        succeeded = state.phase.get(SUCCEEDED, 0) - there.phases[SUCCEEDED]
+        # If it is not certain which pods had succeeded, all of them count as evicted: no work is left out.
+        event = COMPLETED if succeeded == lost == len(missing) else policies.POD_EVICTED
+        for index in missing[: max(0, lost)]:
             name = objects.pod_name(job.metadata.name, task.name, index)
-            found.setdefault(name, Trigger(policies.POD_EVICTED, _vanished(job, task.name, index)))
+            found.setdefault(name, Trigger(event, vanished(job, task.name, index)))
     return [found[name] for name in sorted(found)]
 
 
@@ -144,7 +156,7 @@ def _task_and_index(job: Job, name: str) -> tuple[str, int]:
     return task, objects.LOST if number is None else number
 
 
-def _vanished(job: Job, task: str, index: int) -> Member:
+def vanished(job: Job, task: str, index: int) -> Member:
     """Return a pod that is gone, as far as the job says what it was."""
     spec = policies.task_of(job, task)
     policy = None if spec is None else spec.partition_policy

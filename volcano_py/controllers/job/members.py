@@ -1,10 +1,11 @@
 """The pods of one job, with counts that follow every change: no question walks through all pods.
 
-A pod that is being deleted, or that this process has deleted, counts as terminating and as nothing else.
+A pod that is being deleted, or that this process has deleted, counts as terminating and as nothing else. A pod that
+succeeded before somebody else deleted it has done its work: it counts as succeeded, also when it is gone.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -43,6 +44,18 @@ class Member(msgspec.Struct, gc=False):
     resource_version: str = ""
     dropped: bool = False
     """Whether the controller deletes the pod because it is not needed: its end is no eviction."""
+    completed: bool = False
+    """Whether the pod succeeded before anybody deleted it. A pod that is told to stop may succeed, too, unfinished."""
+
+    @property
+    def terminating(self) -> bool:
+        """Whether the pod counts as terminating."""
+        return self.deleting and not self.kept
+
+    @property
+    def kept(self) -> bool:
+        """Whether the work of the pod counts once it is gone: it succeeded, and the controller does not kill it."""
+        return self.completed and not (self.killed or self.dropped)
 
     @classmethod
     def of(cls, pod: JobPod) -> "Member":
@@ -69,6 +82,7 @@ class Member(msgspec.Struct, gc=False):
             member.restarts = objects.restarts(pod)
             if phase in ENDED:
                 member.ended = objects.ended_at(pod)
+                member.completed = phase == SUCCEEDED and not member.deleting
             if phase == FAILED:
                 member.exit_code = objects.exit_code(pod)
                 member.reason = status.reason or status.message
@@ -86,7 +100,9 @@ class TaskMembers:
     by_index: dict[int, str] = field(default_factory=dict)
     """The name of the pod with each index, pods that terminate included."""
     missing: set[int] = field(default_factory=set)
-    """Indices below `replicas` without a pod."""
+    """Indices below `replicas` that need a pod."""
+    completed: set[int] = field(default_factory=set)
+    """Indices below `replicas` whose pods have succeeded and are gone. No pod has such an index."""
     extra: set[str] = field(default_factory=set)
     """Pods that are not terminating and have an index from `replicas`."""
     active: set[str] = field(default_factory=set)
@@ -143,9 +159,24 @@ class Members:
         for name in changed:
             task, count = self.task(name), wanted.get(name, 0)
             task.replicas = count
-            task.missing = {index for index in range(count) if index not in task.by_index}
+            self._complete(task, {index for index in task.completed if index < count})
+            task.missing = {index for index in range(count) if index not in task.by_index} - task.completed
         for member in self._by_name.values() if changed else ():
             self._place(self.task(member.task), member)
+
+    def complete(self, name: str, indices: Iterable[int]) -> None:
+        """Say which indices of a task have succeeded, and their pods are gone. An index that has a pod is left out."""
+        task = self.task(name)
+        self._complete(task, {index for index in indices if 0 <= index < task.replicas} - task.by_index.keys())
+
+    def _complete(self, task: TaskMembers, indices: set[int]) -> None:
+        more = len(indices) - len(task.completed)
+        self._phases[SUCCEEDED] += more
+        task.phases[SUCCEEDED] += more
+        task.ready += more
+        task.missing |= {index for index in task.completed - indices if index < task.replicas}
+        task.missing -= indices
+        task.completed = indices
 
     def put(self, member: Member) -> Member | None:
         """Add or replace a pod; return its state before."""
@@ -166,10 +197,15 @@ class Members:
     def mark_deleting(self, name: str, uid: str) -> None:
         """Note that the controller deleted a pod; it terminates from now on."""
         member = self._by_name.get(name)
-        if member is not None and member.uid == uid and not member.deleting:
+        if member is not None and member.uid == uid and not (member.deleting and member.killed):
             self._count(member, -1)
             member.deleting = member.killed = True
             self._count(member, +1)
+
+    @property
+    def completed(self) -> Mapping[str, Set[int]]:
+        """Indices whose pods have succeeded and are gone, of the tasks that have such."""
+        return {name: task.completed for name, task in self._tasks.items() if task.completed}
 
     def counts(self) -> Counts:
         """Return the numbers of pods."""
@@ -208,7 +244,7 @@ class Members:
         self.leaving.discard(member.name)
         if not needed and not member.deleting:
             task.extra.add(member.name)
-        elif needed and member.deleting and not (member.killed or member.dropped):
+        elif needed and member.terminating and not (member.killed or member.dropped):
             self.leaving.add(member.name)
 
     def _count(self, member: Member, step: int) -> None:
@@ -220,6 +256,8 @@ class Members:
             self._marked.discard(name)
         if step > 0:
             self._place(task, member)
+            if index in task.completed:
+                self._complete(task, task.completed - {index})
             task.by_index[index] = name
             task.missing.discard(index)
         else:
@@ -229,7 +267,7 @@ class Members:
                 del task.by_index[index]
                 if 0 <= index < task.replicas:
                     task.missing.add(index)
-        if member.deleting:
+        if member.terminating:
             self._terminating += step
             return
         self._phases[member.phase] += step

@@ -69,6 +69,23 @@ def follow(job: Job, group: PodGroup, priorities: Mapping[str, int], waiting: Co
     return Patch(PODGROUPS, group.metadata.namespace, group.metadata.name, {"metadata": meta, "spec": changed})
 
 
+def left_of(job: Job, completed: Mapping[str, Collection[int]]) -> Job:
+    """Return a job without the pods that have done their work and are gone: a gang must not wait for them."""
+    if not completed:
+        return job
+    done = {task: len(indices) for task, indices in completed.items()}
+    tasks = [
+        msgspec.structs.replace(
+            task, replicas=task.replicas - done[task.name], min_available=max(0, least_of(task) - done[task.name])
+        )
+        if task.name in done
+        else task
+        for task in job.spec.tasks
+    ]
+    least = max(0, job.spec.min_available - sum(done.values()))
+    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, tasks=tasks, min_available=least))
+
+
 def version_of(group: PodGroup) -> int | None:
     """Return the version of the job for which a PodGroup was created, None if it does not say."""
     return objects.number(group.metadata.annotations.get(keys.JOB_VERSION, ""))

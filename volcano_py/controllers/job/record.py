@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from volcano_py.api.batch import Command, Job
+from volcano_py.api.batch import Command, Job, Task
 from volcano_py.api.job_defaults import with_defaults
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.job import bookkeeping, checks, delays, happenings, phases, pod_group, policies, takeover
@@ -94,7 +94,9 @@ class Record:
             self._changed_spec(known)
         self._pod_factories.clear()
         for task in self.job.spec.tasks:
-            self.members.task(task.name).spent = bookkeeping.spent(job.status.controlled_resources, task.name)
+            notes = job.status.controlled_resources
+            self.members.task(task.name).spent = bookkeeping.spent(notes, task.name)
+            self.members.complete(task.name, bookkeeping.completed(notes, task.name, task.replicas))
         return True
 
     def _changed_spec(self, known: Job | None) -> None:
@@ -112,14 +114,19 @@ class Record:
         self.members.expect((task.name, task.replicas) for task in job.spec.tasks)
         for task in job.spec.tasks if known is not None else ():
             if task.name not in complete and happenings.is_complete(self.members, task.name):  # it was scaled down
-                last = self.members.get(self.members.task(task.name).by_index[task.replicas - 1])
-                assert last is not None
-                self._note(last, [policies.TASK_COMPLETED])
+                self._note_completed(task)
         fixed = self.plugins.fixed_at_start
         if known is not None and fixed and len(self.members) and phases.replicas_of(known) != phases.replicas_of(job):
             self.news.append(
                 f"the number of replicas changed: new pods get the new {', '.join(fixed)}, and running pods keep theirs"
             )
+
+    def _note_completed(self, task: Task) -> None:
+        """Note that all pods of a task have succeeded, on the pod with the highest index."""
+        assert self.job is not None
+        name = self.members.task(task.name).by_index.get(task.replicas - 1, "")
+        last = self.members.get(name) or happenings.vanished(self.job, task.name, task.replicas - 1)
+        self._note(last, [policies.TASK_COMPLETED])
 
     def start(self) -> None:
         """Begin to note what happens, with what the present state says about the time before.
@@ -140,6 +147,10 @@ class Record:
         for trigger in happenings.present(self.members, self._budgets, notes):
             if trigger.member is not None:
                 self._note(trigger.member, [trigger.event])
+        for task in job.spec.tasks:
+            there = self.members.task(task.name)
+            if there.completed and not there.by_index and happenings.is_complete(self.members, task.name):
+                self._note_completed(task)
         unknown = self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN
         if self.group is not None and unknown and notes.get(bookkeeping.ANSWERED_GROUP) != self.group.metadata.uid:
             self._note_unknown(self.group)
@@ -164,6 +175,7 @@ class Record:
             member = Member.of(pod)
             member.killed |= known.killed
             member.dropped |= known.dropped
+            member.completed |= known.completed
             member.deleting |= known.deleting  # a deletion that was answered may not show yet
         elif self._is_late(meta.uid, answered_at):
             return False
@@ -212,7 +224,7 @@ class Record:
     def _note(self, member: Member, events: Iterable[str]) -> None:
         for event in events if self._started else ():
             # Most jobs have no policies: then ten thousand pods that start cost no answer each.
-            if self.armed.by_key or event in self._answers:
+            if self.armed.by_key or event in self._answers or event == happenings.COMPLETED:
                 self.triggers.append(Trigger(event, member))
 
     def _budget(self, task: str) -> int:

@@ -78,7 +78,7 @@ class Auditor:
         """Remember how many pods the controller knows at the moment it sends a write."""
         life, job = self._life(), self.job
         record = None if life is None or job is None else life.record(job["metadata"]["uid"])
-        self._known_pods = 0 if record is None else len(record.members)
+        self._known_pods = 0 if record is None else len(record.members)  # those that are gone and count are noted
 
     def before(self, verb: str, resource: Resource, name: str, body: Any) -> None:
         """Check a write before it is carried out."""
@@ -207,6 +207,8 @@ class Auditor:
 
     def _enters(self, before: Obj, after: Obj) -> None:
         old, new = before["status"], after["status"]
+        lies = expected.completed(new) - expected.completed(old) - self._causes.completed
+        need(not lies, f"pods are noted as succeeded and gone that are not: {sorted(lies)}")
         was, phase = (old.get("state") or {}).get("phase", ""), new["state"]["phase"]
         if old != new:
             self._tell(
@@ -285,7 +287,7 @@ class Auditor:
         )
 
     def _counts_each_pod_once(self, status: Obj) -> None:
-        there = self._known_pods
+        there = self._known_pods + len(expected.completed(status))
         total = sum(_counters(status).values())
         need(total == there, f"the counters say {total} pods, and the controller knows {there}: {_counters(status)}")
         by_phase: Counter[str] = Counter()
@@ -372,11 +374,13 @@ def recount(members: Members) -> None:
     """Check that the counts that members keep are those of the pods that they hold."""
     fresh = Members()
     fresh.expect((name, task.replicas) for name, task in members.tasks)
+    for name, indices in members.completed.items():
+        fresh.complete(name, indices)
     for member in members:
         fresh.put(member)
     need(fresh.counts() == members.counts(), f"members count {members.counts()} and have {fresh.counts()}")
     for name, task in fresh.tasks:
         kept = members.task(name)
-        for field in ("by_index", "missing", "extra", "active", "ended", "ready", "restarts"):
+        for field in ("by_index", "completed", "missing", "extra", "active", "ended", "ready", "restarts"):
             need(getattr(task, field) == getattr(kept, field), f"{field} of task {name} is wrong")
         need(+task.phases == +kept.phases, f"the phases of task {name} are wrong")

@@ -39,6 +39,8 @@ class Causes:
         """How often each event happened, by event and pod; and by event and task."""
         self.exit_codes: dict[str, set[int]] = {}
         """By pod."""
+        self.completed: set[tuple[str, int]] = set()
+        """Task and index of every pod that had succeeded when somebody else than the controller took it away."""
 
     def add(self, cause: Cause) -> None:
         """Note a cause."""

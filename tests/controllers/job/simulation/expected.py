@@ -94,6 +94,19 @@ def is_event(reason: str) -> bool:
     return any(name == reason for name, _ in _SAYS)
 
 
+# What is gone and counts
+
+
+def completed(status: Obj) -> set[tuple[str, int]]:
+    """Return task and index of all pods that are gone and count as succeeded, as the notes of a job say."""
+    found: set[tuple[str, int]] = set()
+    for key, text in (status.get("controlledResources") or {}).items():
+        for part in text.split(",") if key.startswith("completed-") else ():
+            first, last = (part.split("-") * 2)[:2]
+            found |= {(key.removeprefix("completed-"), index) for index in range(int(first), int(last) + 1)}
+    return found
+
+
 # The spec
 
 

@@ -17,6 +17,10 @@ def check_rest(world: World) -> None:
     pods = world.server.all(PODS)
     world.tell("rests in", phase, {k: v for k, v in status.items() if k != "conditions"})
     totals, by_task = expected.count(pods)
+    for name, _ in expected.completed(status):
+        totals["succeeded"] += 1
+        phases = by_task.setdefault(name, {})
+        phases["Succeeded"] = phases.get("Succeeded", 0) + 1
     for name, number in totals.items():
         need(status.get(name, 0) == number, f"at rest, {name} is {status.get(name, 0)}; there are {number}")
     counted = {name: task["phase"] for name, task in (status.get("taskStatusCount") or {}).items()}
@@ -42,8 +46,14 @@ def _check_active(world: World, job: Obj, pods: list[Obj]) -> None:
     ready: dict[str, int] = {}
     for pod in pods:
         ready[task_of(pod)] = ready.get(task_of(pod), 0) + expected.is_ready(pod)
+    done = expected.completed(status)
+    for name, _ in done:
+        ready[name] = ready.get(name, 0) + 1
     for task in job["spec"]["tasks"]:
-        there = sorted(index_of(pod) for pod in pods if task_of(pod) == task["name"])
+        there = sorted(
+            [index_of(pod) for pod in pods if task_of(pod) == task["name"]]
+            + [index for name, index in done if name == task["name"]]
+        )
         wanted = list(range(task["replicas"]))
         if expected.may_start(job, task, ready):
             need(there == wanted, f"in {phase}, task {task['name']} has pods {there} and should have {wanted}")

@@ -154,6 +154,12 @@ def merged(now: Mapping[str, Any], patch: Mapping[str, Any]) -> Obj:
     return found
 
 
+def is_completed(pod: Obj) -> bool:
+    """Say whether a pod has succeeded and nobody deletes it."""
+    leaves = is_killed(pod) or "deletionTimestamp" in pod["metadata"]
+    return bool(pod["status"]["phase"] == "Succeeded" and not leaves)
+
+
 def is_killed(pod: Obj) -> bool:
     """Say whether a pod carries the mark of a pod that the controller kills."""
     return bool((pod["metadata"].get("annotations") or {}).get(keys.OUT_OF_SYNC) == "true")

@@ -7,7 +7,7 @@ from tests.controllers.job.simulation import expected, specs
 from tests.controllers.job.simulation.auditor import Auditor
 from tests.controllers.job.simulation.causes import Cause, Causes, index_of, partition_of, task_of, version_of
 from tests.controllers.job.simulation.incarnation import Incarnation
-from tests.controllers.job.simulation.server import Obj, Server, is_killed
+from tests.controllers.job.simulation.server import Obj, Server, is_completed, is_killed
 from tests.controllers.job.simulation.specs import NAME
 from volcano_py.kube.resource import COMMANDS, PODGROUPS, PODS, QUEUES, VCJOBS
 from volcano_py.runtime.clock import FakeClock
@@ -105,6 +105,7 @@ class World:
         else:
             task = task_of(pod)
             done = sum(task_of(one) == task for one in self._pods("Succeeded"))
+            done += sum(name == task for name, _ in self.causes.completed)
             if done + 1 >= self._fewest.get(task, 0):
                 self.causes.count("TaskCompleted", task)
         self.server.set_status(PODS, name, status)
@@ -153,7 +154,11 @@ class World:
         """Remove a pod at once; it counts as evicted unless the controller deleted it."""
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
         self.tell("is gone", name, uid)
-        if not is_killed(pod) and uid not in self.audit.dropped:
+        if is_completed(pod) and uid not in self.audit.dropped:
+            self.causes.completed.add((task_of(pod), index_of(pod)))
+            self.causes.count("PodEvicted", name)  # a controller that has not seen its end may think so
+            self.causes.count("PodEvicted", f"task {task_of(pod)}")
+        elif not is_killed(pod) and uid not in self.audit.dropped:
             self.causes.add(self._cause("PodEvicted", pod, remembered=self._is_remembered(pod)))
         else:
             # A pod that vanishes while the controller kills it may count as evicted, too.
@@ -241,6 +246,7 @@ class World:
         self.server.put((VCJOBS.label, "default", NAME), {**job, "spec": spec})
         for before, now in zip(job["spec"]["tasks"], tasks, strict=True):
             done = sum(task_of(one) == now["name"] for one in self._pods("Succeeded"))
+            done += sum(name == now["name"] for name, _ in self.causes.completed)
             if done >= now["replicas"] < before["replicas"]:
                 self.causes.count("TaskCompleted", now["name"])
 
