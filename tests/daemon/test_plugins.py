@@ -1,5 +1,8 @@
 """Other people's plugins in a daemon: tried before they are used, exchanged while it runs, kept while broken."""
 
+import asyncio
+import contextlib
+
 import pytest
 
 from tests.daemon.test_configuration import watched
@@ -95,3 +98,45 @@ async def test_a_changed_file_is_exchanged_and_a_broken_one_leaves_the_last_good
         await until(lambda: running.error, 10.0)
         assert "plugin mine failed in node_order: TypeError" in str(running.error)
         assert version(running.configuration.policy) == 2
+
+
+NOTHING_OF_MINE = CONF.replace("  - name: mine\n", "")
+
+
+@pytest.mark.parametrize(
+    ("conf", "plugins"),
+    [
+        pytest.param(NOTHING_OF_MINE, {"mine.py": MINE}, id="not-named"),
+        pytest.param(NOTHING_OF_MINE, {}, id="empty-folder"),
+        pytest.param(CONF, {"mine.py": MINE}, id="named"),
+        pytest.param(CONF, {"mine.py": MINE.replace("return", "raise")}, id="refused"),
+        pytest.param(CONF, {"mine.py": "oops"}, id="cannot-be-loaded"),
+    ],
+)
+def test_a_folder_that_was_looked_at_is_quiet_until_a_file_changes(tmp_path, conf, plugins):
+    for name, text in {"other.py": "", **plugins}.items() if plugins else ():
+        (tmp_path / name).write_text(text)
+    folder = PluginFolder(tmp_path)
+    with contextlib.suppress(ConfError):
+        policy_of(loaded(conf), folder)
+
+    assert [folder.changed() for _ in range(3)] == [False] * 3
+
+    (tmp_path / "mine.py").write_text(f"{MINE}\n# changed")
+    assert [folder.changed() for _ in range(3)] == [False, True, True]
+
+
+async def test_a_broken_configuration_is_refused_once_if_a_plugin_has_changed_too(file, tmp_path):
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text(CONF)
+    configuration = Configuration.of_file(ConfFile(conf), PluginFolder(file.parent))
+
+    async with watched(conf, CONF, configuration) as running:
+        file.write_text(MINE.replace("version = 1", "version = 2"))
+        conf.write_text("actions: [")
+        await until(lambda: running.error, 10.0)
+        await asyncio.sleep(0.2)
+        refused = running.metric("reloads_total", result="refused")
+        await asyncio.sleep(0.5)
+
+        assert running.metric("reloads_total", result="refused") == refused

@@ -82,6 +82,8 @@ class Configuration:
     async def _replace(self, file: ConfFile, metrics: ConfMetrics, clock: Clock, *, plugins: bool) -> bool:
         """Read the file and the plugins it names; return whether there is a new policy."""
         now = clock.now().isoformat(timespec="seconds")
+        if self._plugins is not None:  # also if the configuration cannot be read, or names none of them
+            await asyncio.to_thread(self._plugins.reading)
         try:
             loaded = await asyncio.to_thread(file.load)
             policy, unused = await asyncio.to_thread(policy_of, loaded, self._plugins)

@@ -32,6 +32,8 @@ def policy_of(
     Raises ConfError for an unknown name, and for a plugin that fails its trial. Takes up to
     ``limit_s`` if other people's plugins are named, and must not be called on an event loop then.
     """
+    if folder is not None:
+        folder.reading()
     foreign = list(_foreign(loaded.conf))
     if not foreign or (folder is None and not entry_points(group=GROUP)):
         return resolve(loaded.conf), ()

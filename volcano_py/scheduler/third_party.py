@@ -66,9 +66,13 @@ class PluginFolder:
         self.path = path
         self._watched = Watched(lambda: tuple(file_state(file) for file in self._files()))
 
+    def reading(self) -> None:
+        """Note the present state of the files: a decision about them follows, whether they are loaded or not."""
+        self._watched.reading()
+
     def load(self, found: ThirdParty) -> None:
         """Run every file again and add its plugins."""
-        self._watched.reading()
+        self.reading()
         for file in self._files():
             try:
                 module = _run(file)

@@ -436,5 +436,5 @@ def test_pods_that_are_killed_count_as_terminating_and_as_nothing_else() -> None
 
     assert counts == Counts(succeeded=1, terminating=2)
     assert {phase: number for phase, number in by_task["worker"].items() if number} == {"Succeeded": 1}
-    assert acting.after_kill(members, ())[0] == members.counts()
-    assert acting.after_kill(Members(), ()) == (Counts(), {})
+    assert acting.after_kill(members, (), {})[0] == members.counts()
+    assert acting.after_kill(Members(), (), {}) == (Counts(), {})

@@ -82,7 +82,8 @@ class JobsKeepTheirTable(Invariant):
     controller manager led, or less than a minute before the one that led ended: the next one cannot know of them, as in
     Volcano. A list of an older state may leave out a pod that is there.
 
-    If a job notes that a pod has succeeded and is gone, that is true. Rests on what the API server has accepted, and on who asked for it.
+    If a job notes that a pod has succeeded and is gone, that is true. Rests on what the API server has accepted, and on
+    who asked for it.
     """
 
     name = "jobs keep their table"
