@@ -389,6 +389,25 @@ def test_commands_are_carried_out_one_after_the_other() -> None:
     assert world.commands == {}
 
 
+def test_a_resumed_job_runs_again_what_failed_and_keeps_what_succeeded() -> None:
+    world = running(on("PodFailed", "AbortJob"))
+    world.pod_is("train-worker-0", "Succeeded")
+    world.pod_is("train-worker-1", "Failed", exit_code=1)
+    world.settle()
+    world.terminated_go()
+    world.settle()
+    assert (world.phase, sorted(world.pods)) == ("Aborted", ["train-worker-0", "train-worker-1"])
+    failed, succeeded = world.uid_of("train-worker-1"), world.uid_of("train-worker-0")
+
+    world.asks(a_command("ResumeJob"))
+    world.settle()
+    restarted(world)
+
+    assert world.uid_of("train-worker-0") == succeeded
+    assert world.uid_of("train-worker-1") != failed
+    assert world.phase == "Running"
+
+
 def test_a_suspended_job_is_resumed_which_uses_up_a_retry() -> None:
     world = running()
     world.asks(a_command("AbortJob", "c1"))
@@ -430,7 +449,7 @@ def test_pods_that_are_killed_count_as_terminating_and_as_nothing_else() -> None
     world = running()
     world.pod_is("train-worker-2", "Succeeded")
     members = world.record.members
-    victims = tuple(members.victims(ended=False))
+    victims = tuple(members.victims())
 
     counts, by_task = acting.after_kill(members, victims, {})
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.job.builders import a_job_task, a_ready_job, a_vcjob, members_of, on
+from tests.controllers.job.builders import a_command, a_job_task, a_ready_job, a_vcjob, members_of, on
 from tests.controllers.job.world import World, done, numbers, restarted, running
 from volcano_py.controllers.job import bookkeeping
 from volcano_py.controllers.job.pod_group import left_of, min_task_member
@@ -162,6 +162,13 @@ def test_a_job_that_is_aborted_and_resumed_goes_on_without_it() -> None:
 
     assert world.phase == "Aborted"
     assert noted(world) == {"completed-worker": "0"}
+
+    world.asks(a_command("ResumeJob"))
+    world.settle()
+    restarted(world)
+
+    assert sorted(world.pods) == ["train-worker-1", "train-worker-2"]
+    assert world.phase == "Running"
 
 
 def test_pods_that_a_restart_was_about_to_kill_run_again() -> None:

@@ -168,11 +168,12 @@ def names(found: list[Member]) -> list[str]:
 
 
 def test_victims_are_the_pods_that_do_not_terminate_by_name() -> None:
-    assert names(a_crowd().victims(ended=False)) == ["train-a-0", "train-b-0"]
-    assert names(a_crowd().victims(ended=True)) == ["train-a-0", "train-a-2", "train-a-3", "train-b-0"]
-    assert names(a_crowd().victims(ended=True, task="a")) == ["train-a-0", "train-a-2", "train-a-3"]
-    assert names(a_crowd().victims(ended=True, below=1)) == ["train-a-2", "train-a-3"]
-    assert names(a_crowd().victims(ended=True, task="nobody")) == []
+    assert names(a_crowd().victims()) == ["train-a-0", "train-b-0"]
+    assert names(a_crowd().victims(ended=ENDED)) == ["train-a-0", "train-a-2", "train-a-3", "train-b-0"]
+    assert names(a_crowd().victims(ended=ENDED, task="a")) == ["train-a-0", "train-a-2", "train-a-3"]
+    assert names(a_crowd().victims(ended=ENDED, below=1)) == ["train-a-2", "train-a-3"]
+    assert names(a_crowd().victims(ended={"Failed"})) == ["train-a-0", "train-a-3", "train-b-0"]
+    assert names(a_crowd().victims(ended=ENDED, task="nobody")) == []
 
 
 def test_pods_above_the_replicas_are_not_needed_and_all_of_a_task_that_is_gone() -> None:

@@ -27,7 +27,7 @@ def expected(phase: str, action: str) -> tuple[Kill, str, bool] | None:
         if action in RESTARTS:
             return RESTARTS[action], "Restarting", phase != "Restarting"
     if phase in ("Aborting", "Aborted") and action == "ResumeJob":
-        return Kill.UNFINISHED, "Restarting", True
+        return Kill.UNSUCCESSFUL, "Restarting", True
     return None
 
 

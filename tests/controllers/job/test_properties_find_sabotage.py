@@ -239,10 +239,13 @@ SABOTAGES: Final[dict[str, Callable[[Patch], None]]] = {
         policies.RESTART_JOB, Rule(Kill.ALL, phases.RESTARTING, retry=True), phases.RESTARTING
     ),
     "resumption counts no retry": _rule(
-        policies.RESUME_JOB, Rule(Kill.UNFINISHED, phases.RESTARTING), phases.ABORTED, phases.ABORTING
+        policies.RESUME_JOB, Rule(Kill.UNSUCCESSFUL, phases.RESTARTING), phases.ABORTED, phases.ABORTING
+    ),
+    "resumption kills what succeeded": _rule(
+        policies.RESUME_JOB, Rule(Kill.ALL, phases.RESTARTING, retry=True), phases.ABORTED, phases.ABORTING
     ),
     "resumption leads to Pending": _rule(
-        policies.RESUME_JOB, Rule(Kill.UNFINISHED, phases.PENDING, retry=True), phases.ABORTED
+        policies.RESUME_JOB, Rule(Kill.UNSUCCESSFUL, phases.PENDING, retry=True), phases.ABORTED
     ),
     "completion is forgotten": _rule(policies.COMPLETE_JOB, None),
     "a termination is undone": _rule(

@@ -13,8 +13,8 @@ SABOTAGES: Final = (
     Sabotage(
         "pods-of-the-last-version-kept",
         "volcano_py/controllers/job/bookkeeping.py",
-        "members.victims(ended=value == EVERYTHING, below=version)",
-        "members.victims(ended=value == EVERYTHING, below=version - 1)",
+        "members.victims(ended=KILLED_ENDED.get(value, frozenset()), below=version)",
+        "members.victims(ended=KILLED_ENDED.get(value, frozenset()), below=version - 1)",
         "A job that restarts keeps some of its old pods, whose peers are gone.",
         ("jobs keep their table",),
         ("kill at a write delete pods|pause at a write delete pods|kill at a write *jobs*", "work vcjob"),

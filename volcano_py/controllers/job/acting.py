@@ -17,7 +17,7 @@ from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, 
 from volcano_py.controllers.job import status as statuses
 from volcano_py.controllers.job.bookkeeping import Notes
 from volcano_py.controllers.job.delays import Delayed
-from volcano_py.controllers.job.members import PENDING, SUCCEEDED, Member, Members
+from volcano_py.controllers.job.members import ENDED, PENDING, SUCCEEDED, Member, Members
 from volcano_py.controllers.job.observed import JobPlan, Observed
 from volcano_py.controllers.job.phases import Change, Counts, Kill, Rule
 from volcano_py.controllers.job.pods import partition_of
@@ -28,6 +28,7 @@ from volcano_py.model.decisions import RecordEvent
 
 EVENT_ACTION: Final = "ExecuteAction"
 EVENT_COMMAND: Final = "CommandIssued"
+_KILLED: Final = {Kill.ALL: bookkeeping.EVERYTHING, Kill.UNSUCCESSFUL: bookkeeping.UNSUCCESSFUL}
 _TARGETED: Final = frozenset({policies.RESTART_TASK, policies.RESTART_POD, policies.RESTART_PARTITION})
 
 
@@ -191,14 +192,14 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
         draft.void(one.key for one in armed if _aims_at(one, resolved.action, request))
         version = status.version
     else:
-        ended = rule.kill is Kill.ALL and not last
-        victims = seen.members.victims(ended=ended)
+        killed = bookkeeping.UNFINISHED if last else _KILLED.get(rule.kill, bookkeeping.UNFINISHED)
+        victims = seen.members.victims(ended=bookkeeping.KILLED_ENDED.get(killed, frozenset()))
         draft.victims.clear()  # of a part that would have restarted, too, pods that ended may be left alone now
         draft.notes = bookkeeping.of_past(draft.notes)
-        if ended:
+        if killed == bookkeeping.EVERYTHING:
             draft.notes = bookkeeping.without(draft.notes, bookkeeping.COMPLETED)
         if rule.phase == phases.RESTARTING:
-            draft.notes[bookkeeping.RESTARTING_ALL] = bookkeeping.EVERYTHING if ended else bookkeeping.UNFINISHED
+            draft.notes[bookkeeping.RESTARTING_ALL] = killed
         draft.void((*seen.delayed, *(one.key for one in draft.arm)))
         version = status.version + 1
     if request.event == policies.TASK_FAILED:
@@ -220,9 +221,9 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
 def _target(members: Members, action: str, request: Request) -> tuple[list[Member], Notes]:
     """Return the pods that a restart of a part of the job kills, and the note about it."""
     if action == policies.RESTART_TASK:
-        return members.victims(ended=True, task=request.task), bookkeeping.restart_of_task(request.task)
+        return members.victims(ended=ENDED, task=request.task), bookkeeping.restart_of_task(request.task)
     if action == policies.RESTART_PARTITION:
-        found = [one for one in members.victims(ended=True, task=request.task) if one.partition == request.partition]
+        found = [one for one in members.victims(ended=ENDED, task=request.task) if one.partition == request.partition]
         return found, bookkeeping.restart_of_partition(request.task, request.partition)
     member = members.get(request.pod)
     if member is None or member.uid != request.pod_uid or member.deleting:

@@ -2,7 +2,8 @@
 
 plugin-NAME, volume-pvc-NAME      as in Volcano: objects of plugins, and claims
 command                           uid of the Command that was carried out last
-restarting-all                    a restart kills all pods of earlier versions: "everything" or "unfinished"
+restarting-all                    a restart kills the pods of earlier versions: "everything", "unsuccessful" or
+                                  "unfinished"
 restarting-task/T                 a restart kills the pods of task T
 restarting-partition/T/ID         a restart kills the pods of this partition of task T
 restarting-pod/NAME               a restart kills this pod, whose uid is the value
@@ -21,13 +22,16 @@ from typing import Final
 
 from volcano_py.api.batch import Job
 from volcano_py.controllers.job import delays, objects, volumes
-from volcano_py.controllers.job.members import Member, Members
+from volcano_py.controllers.job.members import ENDED, FAILED, Member, Members
 
 COMMAND: Final = "command"
 RESTARTING: Final = "restarting-"
 RESTARTING_ALL: Final = f"{RESTARTING}all"
 EVERYTHING: Final = "everything"
+UNSUCCESSFUL: Final = "unsuccessful"
 UNFINISHED: Final = "unfinished"
+KILLED_ENDED: Final = {EVERYTHING: ENDED, UNSUCCESSFUL: frozenset({FAILED})}
+"""The phases of pods that have ended and that a restart of the whole job kills, by the value of its note."""
 EVICTING: Final = "evicting-"
 SPENT: Final = "restarts-"
 TASK_FAILED: Final = "task-failed-"
@@ -76,12 +80,12 @@ def restart_victims(notes: Mapping[str, str], members: Members, version: int) ->
         kind, _, rest = key.removeprefix(RESTARTING).partition("/")
         victims: Iterable[Member] = ()
         if key == RESTARTING_ALL:
-            victims = members.victims(ended=value == EVERYTHING, below=version)
+            victims = members.victims(ended=KILLED_ENDED.get(value, frozenset()), below=version)
         elif kind == "task":
-            victims = members.victims(ended=True, task=rest)
+            victims = members.victims(ended=ENDED, task=rest)
         elif kind == "partition":
             task = rest.rpartition("/")[0]
-            victims = (one for one in members.victims(ended=True, task=task) if one.partition == value)
+            victims = (one for one in members.victims(ended=ENDED, task=task) if one.partition == value)
         elif kind == "pod" and (member := members.get(rest)) is not None and member.uid == value:
             victims = () if member.deleting else (member,)
         found.update((member.name, member) for member in victims)

@@ -278,7 +278,7 @@ def _killing(seen: Observed, now: datetime) -> JobPlan:
     if restarting:
         victims = bookkeeping.restart_victims(notes, members, status.version)
     else:
-        victims = members.victims(ended=False)
+        victims = members.victims()
     writes = _group_of_past(seen) if whole else ()
     if victims or writes:
         return JobPlan(writes=writes, kill=tuple(victims), again=True)
@@ -299,7 +299,7 @@ def _group_of_past(seen: Observed) -> tuple[Write, ...]:
 
 def _at_rest(seen: Observed, now: datetime) -> JobPlan:
     notes = seen.job.status.controlled_resources
-    victims = tuple(seen.members.victims(ended=False))
+    victims = tuple(seen.members.victims())
     writes: tuple[Write, ...] = ()
     if seen.group is not None:
         meta = seen.group.metadata
@@ -376,6 +376,6 @@ def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
 
 def _leftovers_terminate(seen: Observed, status: JobStatus) -> JobStatus:
     """Return the status of a job that has finished while pods still run: these are killed now."""
-    victims = tuple(seen.members.victims(ended=False))
+    victims = tuple(seen.members.victims())
     counts, by_task = acting.after_kill(seen.members, victims, status.controlled_resources)
     return statuses.counted(status, counts, by_task.items())

@@ -219,14 +219,18 @@ class Members:
             unknown=phases[UNKNOWN],
         )
 
-    def victims(self, *, ended: bool, task: str | None = None, below: int | None = None) -> list[Member]:
+    def victims(
+        self, *, ended: Set[str] = frozenset(), task: str | None = None, below: int | None = None
+    ) -> list[Member]:
         """Return the pods to kill: those that do not terminate yet, of one task or of all, in order of their names.
 
-        ``ended`` includes pods that have ended. ``below`` limits them to pods of an earlier version of the job.
+        ``ended`` says which pods that have ended are among them, by phase. ``below`` limits them to pods of an earlier
+        version of the job.
         """
         tasks: Sequence[TaskMembers] = list(self._tasks.values()) if task is None else [self.task(task)]
         names = [name for one in tasks for name in (*one.active, *(one.ended if ended else ()))]
         found = [self._by_name[name] for name in sorted(names)]
+        found = [member for member in found if member.phase not in ENDED or member.phase in ended]
         return found if below is None else [member for member in found if member.version < below]
 
     def marked(self) -> list[Member]:

@@ -47,6 +47,8 @@ class Kill(Enum):
     ALL = auto()
     UNFINISHED = auto()
     """Pods that have not ended."""
+    UNSUCCESSFUL = auto()
+    """Pods that have not succeeded: pods that failed would stay in the way of the gang for good."""
     TARGET = auto()
     """The pods of one task or partition, or one pod."""
 
@@ -68,7 +70,7 @@ _AGAIN_TARGET: Final = Rule(Kill.TARGET, RESTARTING)
 _ABORT: Final = Rule(Kill.UNFINISHED, ABORTING)
 _TERMINATE: Final = Rule(Kill.UNFINISHED, TERMINATING)
 _COMPLETE: Final = Rule(Kill.UNFINISHED, COMPLETING)
-_RESUME: Final = Rule(Kill.UNFINISHED, RESTARTING, retry=True)
+_RESUME: Final = Rule(Kill.UNSUCCESSFUL, RESTARTING, retry=True)
 
 _ENDINGS: Final = {
     policies.ABORT_JOB: _ABORT,

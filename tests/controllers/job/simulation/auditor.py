@@ -152,8 +152,9 @@ class Auditor:
             return
         if "restarting-all" in notes:
             need(
-                not (self.retained and uid in life.had_ended) or self._by_part(job, pod, notes),
-                f"{name} has ended, and is killed by the last restart",
+                not (self.retained and uid in life.had_ended and _is_kept(pod, notes))
+                or self._by_part(job, pod, notes),
+                f"{name} has ended, and is killed by the last restart or a resumption",
             )
             return
         need(self._by_part(job, pod, notes), f"{name} is killed by a restart of something else")
@@ -363,6 +364,11 @@ class Auditor:
             not since or self._clock.monotonic() - min(since) >= delay_s - 1.0,
             f"{event} of {subject} is answered early",
         )
+
+
+def _is_kept(pod: Obj, notes: Obj) -> bool:
+    """Say whether a pod that has ended stays if a restart leaves any: a resumption runs those again that failed."""
+    return pod["status"]["phase"] == "Succeeded" or notes["restarting-all"] != "unsuccessful"
 
 
 def _counters(status: Obj) -> dict[str, int]:
