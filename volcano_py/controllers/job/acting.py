@@ -184,7 +184,8 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
                 f"{bookkeeping.SPENT}{request.task}", None
             )  # this answers it: the task has its budget again
         else:
-            _spend(draft, victims)
+            written = status.controlled_resources
+            _spend(draft, [one for one in victims if not bookkeeping.is_victim(written, one, status.version)])
         if draft.phase != rule.phase or resolved.action != policies.RESTART_POD:
             draft.notes.update(notes)
         _run_again(draft, resolved.action, request)
@@ -415,7 +416,10 @@ def _forget_eviction(draft: Draft, request: Request) -> None:
 
 
 def _spend(draft: Draft, victims: Iterable[Member]) -> None:
-    """Note the restarts of pods that are killed: they use up the budget of their task."""
+    """Note the restarts of pods that are killed: they use up the budget of their task.
+
+    Pods that the written status says are killed were counted then. An action is answered again if a kill fails.
+    """
     for member in victims:
         if member.restarts and member.name not in draft.victims:  # else an earlier request has counted them
             total = bookkeeping.spent(draft.notes, member.task) + member.restarts

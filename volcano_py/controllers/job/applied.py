@@ -41,9 +41,11 @@ class AppliedObjects:
         """Forget how an object was written, because it is not as it was."""
         self._applied.pop(_key(one), None)
 
-    def forget_all(self) -> None:
-        """Forget how all objects were written, so that each is looked at again."""
+    def forget_all(self) -> bool:
+        """Forget how all objects were written, so that each is looked at again; return whether there were any."""
+        known = bool(self._applied)
         self._applied.clear()
+        return known
 
     def note_removed(self) -> None:
         """Note that all objects were deleted."""

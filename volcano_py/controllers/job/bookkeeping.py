@@ -98,7 +98,7 @@ def spent(notes: Mapping[str, str], task: str) -> int:
 
 
 def is_victim(notes: Mapping[str, str], member: Member, version: int) -> bool:
-    """Say whether a noted restart kills a pod that has succeeded."""
+    """Say whether a noted restart kills a pod, if it kills pods that have ended."""
     return (
         (notes.get(RESTARTING_ALL) == EVERYTHING and member.version < version)
         or f"{RESTARTING}task/{member.task}" in notes

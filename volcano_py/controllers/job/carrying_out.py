@@ -4,6 +4,7 @@ What a write answers goes into the record of the job at once. So the next look s
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -103,12 +104,12 @@ class CarryOut:
         record.armed.arm(plan.arm)
         for event in plan.events:
             self._events.record(event)
-        if plan.told:
-            record.told = plan.told
+        record.told = plan.told or record.told
         if record.doubtful and (plan.create or any(isinstance(write, Create) for write in plan.writes)):
-            await self._dispel_doubt(record)
-            if record.gone:
+            if not await self._exists_beyond_doubt(record):
                 return
+            if record.applied.forget_all():  # first, the next look writes again what pods need
+                plan = dataclasses.replace(plan, create=())
         await self._write_what_pods_need(record, plan)
         if plan.remove:
             await each(plan.remove, lambda one: self._remove(record, one))
@@ -122,8 +123,8 @@ class CarryOut:
         for _ in range(plan.handled):
             record.triggers.popleft()
 
-    async def _dispel_doubt(self, record: Record) -> None:
-        """Ask for the job before anything of it is made again.
+    async def _exists_beyond_doubt(self, record: Record) -> bool:
+        """Ask for the job before anything of it is made again; return whether it is there.
 
         The garbage collector deletes what belongs to a deleted job. While the watch on jobs is broken, that is all that
         one sees of the deletion, and whatever is made again, it deletes again.
@@ -133,8 +134,8 @@ class CarryOut:
         there = await self._exists(job)
         record.doubtful = False
         if not there:
-            record.gone = True
-            record.job = None  # the watch will say so, too
+            record.gone, record.job = True, None  # the watch will say so, too
+        return there
 
     async def _exists(self, job: Job) -> bool:
         """Ask whether a job is there and is not being deleted."""

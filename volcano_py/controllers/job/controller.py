@@ -53,13 +53,14 @@ class JobController:
         table = load_table()
         self._plugins = table.factories
         self._plugin_problems = table.problems
-        self._records: dict[str, Record] = {}  # by uid of the job
-        self._uids: dict[str, str] = {}  # job namespace/name -> uid
-        self._stuck: set[str] = set()  # uids of jobs that wait for something that does not exist
+        self._records: dict[str, Record] = {}  # by `objects.key_of` the job
+        self._keys: dict[str, str] = {}  # job namespace/name -> key of its record
+        self._stuck: set[str] = set()  # keys of jobs that wait for something that does not exist
         self._queues: View[Queue] = View()
         self._claims: View[Claim] = View()
         self._classes: View[PriorityClass] = View()
         self._priorities: dict[str, int] = {}
+        self._removed: set[str] = set()  # keys of jobs that the watch has removed, and of which something is left
         self._early: dict[str, dict[str, Command]] = {}  # Commands whose job is not known, by namespace/name of that
         self._commands: View[Command] = View(_is_for_a_job)
         self._queue: WorkQueue[str] = WorkQueue(
@@ -102,17 +103,19 @@ class JobController:
 
     def _job_changed(self, key: str, before: Job | None, after: Job | None) -> None:
         if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
-            self._job_gone(key, before.metadata.uid)
-        if after is not None and self._put_job(after):
-            self._queue.add(after.metadata.uid)
+            self._job_gone(key, objects.key_of(before.metadata))
+        if after is not None and self._put_job(after, shown=True):
+            self._queue.add(objects.key_of(after.metadata))
 
-    def _job_gone(self, key: str, uid: str) -> None:
-        if self._uids.get(key) == uid:
-            del self._uids[key]
-        self._stuck.discard(uid)
-        if (record := self._records.pop(uid, None)) is not None:
+    def _job_gone(self, name: str, key: str) -> None:
+        if self._keys.get(name) == key:
+            del self._keys[name]
+        self._stuck.discard(key)
+        if (record := self._records.get(key)) is not None:
             record.gone = True
-            self._carry_out.job_gone(key)
+            self._removed.add(key)
+            self._forgotten(record)
+            self._carry_out.job_gone(name)
 
     def pod_changed(self, pod: JobPod, owner: str) -> bool:
         """Take a state of a pod from the watch; return whether its job needs a look."""
@@ -123,65 +126,72 @@ class JobController:
         record = self._records.get(owner)
         return record is not None and record.remove_pod(name, uid) and not self._forgotten(record)
 
-    def look_at(self, uids: Iterable[str]) -> None:
+    def look_at(self, keys: Iterable[str]) -> None:
         """Ask for a look at jobs."""
-        for uid in uids:
-            self._queue.add(uid)
+        for key in keys:
+            self._queue.add(key)
 
-    def _put_job(self, job: Job) -> bool:
-        meta = job.metadata
-        self._uids[f"{meta.namespace}/{meta.name}"] = meta.uid
-        record = self._record(meta.uid)
+    def _put_job(self, job: Job, *, shown: bool = False) -> bool:
+        """Take a state of a job; ``shown`` says that the watch shows it."""
+        meta, key = job.metadata, objects.key_of(job.metadata)
+        if shown and key in self._removed:
+            self._removed.discard(key)
+            self._records[key] = self._records[key].again()
+        self._keys[f"{meta.namespace}/{meta.name}"] = key
+        record = self._record(key)
         if record.job is None:
             self._take_early_commands(record, job)
         return record.put_job(job, self._options.scheduler_names[0], self._options.default_queue)
 
     def _take_answer(self, job: Job) -> bool:
         """Take the state of a job that a write answered, unless the watch has shown its end meanwhile."""
-        return job.metadata.uid in self._records and self._put_job(job)
+        record = self._records.get(objects.key_of(job.metadata))
+        return record is not None and not record.gone and self._put_job(job)
 
-    def _describe(self, uid: str) -> str:
+    def _describe(self, key: str) -> str:
         """Name a job in the log."""
-        record = self._records.get(uid)
+        record = self._records.get(key)
         if record is None or record.job is None:
-            return f"the job with uid {uid}"
+            namespace, _, uid = key.partition("/")
+            return f"the job with uid {uid} in namespace {namespace}"
         return f"{record.job.metadata.namespace}/{record.job.metadata.name}"
 
-    def _record(self, uid: str) -> Record:
-        found = self._records.get(uid)
+    def _record(self, key: str) -> Record:
+        found = self._records.get(key)
         if found is None:
-            found = self._records[uid] = Record(uid, self._plugins)
+            found = self._records[key] = Record(key, self._plugins)
         return found
 
     def _group_changed(self, _: str, before: PodGroup | None, after: PodGroup | None) -> None:
         if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
-            owner = objects.owner_of(before.metadata)
+            owner = objects.owner_key(before.metadata)
             record = self._records.get(owner)
             if record is not None and record.remove_group(before.metadata.uid) and not self._forgotten(record):
                 record.doubtful = True
                 self._queue.add(owner)
-        owner = "" if after is None else objects.owner_of(after.metadata)
+        owner = "" if after is None else objects.owner_key(after.metadata)
         if after is not None and owner and self._record(owner).put_group(after):
             self._queue.add(owner)
 
     def _forgotten(self, record: Record) -> bool:
         """Forget a job once it and all that was seen of it are gone; return whether that is so."""
-        if record.job is not None or len(record.members) or record.group is not None:
+        if (record.job is not None and not record.gone) or len(record.members) or record.group is not None:
             return False
-        self._records.pop(record.uid, None)
+        self._records.pop(record.key, None)
+        self._removed.discard(record.key)
         return True
 
     def _command_changed(self, key: str, before: Command | None, after: Command | None) -> None:
         if before is not None:
             self._forget_command(key, before)
-        if after is None:
-            return
-        uid = self._uid_of(after)
-        record = self._records.get(uid)
+        if after is None or after.metadata.deletion_timestamp is not None:
+            return  # a Command that is being deleted was carried out, or nobody wants it any more
+        owner = self._key_of(after)
+        record = self._records.get(owner)
         if record is not None and record.job is not None:
             if after.metadata.uid not in record.settled:
                 record.commands[key] = after
-                self._queue.add(uid)
+                self._queue.add(owner)
             return
         self._early.setdefault(_job_of(after), {})[key] = after
         self._queue.add(f"{_COMMAND}{key}")
@@ -191,7 +201,7 @@ class JobController:
         early = self._early.get(_job_of(command))
         if early is not None and early.pop(key, None) is not None and not early:
             del self._early[_job_of(command)]
-        record = self._records.get(self._uid_of(command))
+        record = self._records.get(self._key_of(command))
         if record is not None:
             record.commands.pop(key, None)
 
@@ -204,9 +214,10 @@ class JobController:
         if not self._early.get(name, True):
             del self._early[name]
 
-    def _uid_of(self, command: Command) -> str:
-        uid = self._uids.get(_job_of(command), "")
-        return uid if command.target.uid in ("", uid) else ""
+    def _key_of(self, command: Command) -> str:
+        """Return the key of the job that a Command is for, "" if there is none."""
+        key = self._keys.get(_job_of(command), "")
+        return key if command.target.uid in ("", key.rpartition("/")[2]) else ""
 
     def _class_changed(self, name: str, _: PriorityClass | None, after: PriorityClass | None) -> None:
         if after is None:
@@ -217,11 +228,10 @@ class JobController:
 
     def _something_appeared(self, _: str, before: object, after: object) -> None:
         if before is None and after is not None:
-            for uid in sorted(self._stuck):
-                self._queue.add(uid)
+            self.look_at(sorted(self._stuck))
 
     def _all(self) -> Iterable[str]:
-        return [uid for uid, record in self._records.items() if record.job is not None]
+        return [key for key, record in self._records.items() if record.job is not None and not record.gone]
 
     # Reconciling
 
@@ -231,7 +241,7 @@ class JobController:
             return
         for _ in range(_LOOKS_AT_ONCE):
             record = self._records.get(key)
-            if record is None or record.job is None or not self._served(VCJOBS):
+            if record is None or record.job is None or record.gone or not self._served(VCJOBS):
                 return
             await self._carry_out.confirm(record)
             self._tell_plugin_news(record)
@@ -283,9 +293,9 @@ class JobController:
 
     def _note_problem(self, record: Record) -> None:
         if record.job is not None and record.job.status.state.reason in decision.PROBLEMS:
-            self._stuck.add(record.uid)
+            self._stuck.add(record.key)
         else:
-            self._stuck.discard(record.uid)
+            self._stuck.discard(record.key)
 
     def _tell_plugin_news(self, record: Record) -> None:
         if record.job is not None:
@@ -296,10 +306,10 @@ class JobController:
     async def _settle_command(self, key: str) -> None:
         """Hand a Command to its job, or delete it if the job does not exist."""
         command = self._commands.get(key)
-        if command is None:
+        if command is None or command.metadata.deletion_timestamp is not None:
             return
-        uid = self._uid_of(command)
-        if uid and (record := self._records.get(uid)) is not None and record.job is not None:
+        owner = self._key_of(command)
+        if owner and (record := self._records.get(owner)) is not None and record.job is not None:
             return  # it was handed over when the job appeared
         meta = command.metadata
         job = None
@@ -324,7 +334,7 @@ class _Pods:
 
     def __init__(self, controller: JobController) -> None:
         self._controller = controller
-        self._known: dict[str, tuple[str, str]] = {}  # key -> uid of the pod, uid of its job
+        self._known: dict[str, tuple[str, str]] = {}  # key -> uid of the pod, key of its job
 
     def on_events(self, events: list[Event[JobPod]]) -> None:
         """Apply changes in order; each job gets one look for all of them."""
@@ -341,7 +351,7 @@ class _Pods:
                 owner = ""
             if gone or pod is None:
                 continue
-            if not owner and (owner := objects.owner_of(pod.metadata)):
+            if not owner and (owner := objects.owner_key(pod.metadata)):
                 known[key] = (pod.metadata.uid, owner)
             if owner and controller.pod_changed(pod, owner):
                 looks[owner] = None

@@ -113,6 +113,20 @@ def owner_of(meta: ObjectMeta | JobPodMeta) -> str:
     return ""
 
 
+def key_of(meta: ObjectMeta) -> str:
+    """Return the key of a job: its namespace and uid, as `owner_key` has them."""
+    return f"{meta.namespace}/{meta.uid}"
+
+
+def owner_key(meta: ObjectMeta | JobPodMeta) -> str:
+    """Return the key of the job that controls an object, "" if no job does.
+
+    A job owns nothing in other namespaces. A copy of its pod there may still name it, and is not its pod.
+    """
+    owner = owner_of(meta)
+    return f"{meta.namespace}/{owner}" if owner else ""
+
+
 def owner_in(obj: dict[str, Any]) -> str:
     """Return the uid of the controlling owner of an object as plain JSON, "" if it has none."""
     references = obj["metadata"].get("ownerReferences") or ()

@@ -32,10 +32,11 @@ def is_older(version: str, than: str) -> bool:
 
 
 class Record:
-    """One job, by its uid."""
+    """One job, by its namespace and uid (`objects.key_of`)."""
 
-    def __init__(self, uid: str, factories: Mapping[str, PluginFactory]) -> None:
-        self.uid = uid
+    def __init__(self, key: str, factories: Mapping[str, PluginFactory]) -> None:
+        self.key = key
+        self.uid = key.rpartition("/")[2]
         self.job: Job | None = None
         """With defaults; None while only pods of it have been seen."""
         self.members = Members()
@@ -77,6 +78,15 @@ class Record:
         self._budgets: dict[str, int] = {}  # maxRetry by task
 
     # The job
+
+    def again(self) -> "Record":
+        """Return the record of a job that was removed and is back, with what is there of it.
+
+        Its definition may not have been served for a while. Pods and PodGroups were, so nothing shows them again.
+        """
+        record = Record(self.key, self._plugin_table)
+        record.members, record.group, record.unseen, record._gone = self.members, self.group, self.unseen, self._gone
+        return record
 
     def put_job(self, job: Job, scheduler_name: str, queue: str) -> bool:
         """Take a state of the job; return False if it is older than the known one or the same."""

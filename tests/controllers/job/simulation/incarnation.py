@@ -205,7 +205,7 @@ class Incarnation:
 
     def record(self, uid: str) -> Record | None:
         """Return what the controller knows of a job."""
-        return self.controller._records.get(uid)
+        return self.controller._records.get(uid if "/" in uid else f"default/{uid}")
 
     def known(self, uid: str) -> Job | None:
         """Return the job as the controller knows it."""
