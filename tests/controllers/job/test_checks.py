@@ -20,6 +20,12 @@ def after(*names: str, iteration: str = "") -> dict[str, Any]:
         pytest.param([a_job_task(""), a_job_task("default0")], "2 tasks are named default0", id="name-of-a-default"),
         pytest.param([a_job_task("a", **after("a"))], "of task a can", id="after-itself"),
         pytest.param(
+            [a_job_task("a", **after("nobody")), a_job_task("b")],
+            "task a waits for nobody, which is no task of the job: create the job with one of its tasks in "
+            "dependsOn (a, b)",
+            id="after-an-unknown-task",
+        ),
+        pytest.param(
             [a_job_task("a", **after("b")), a_job_task("b", **after("a")), a_job_task("c", **after("a"))],
             "of task a, b, c can",
             id="circle",
@@ -40,7 +46,6 @@ def test_a_job_that_makes_no_sense_says_what_to_change(tasks: list[Any], words: 
     "tasks",
     [
         pytest.param([a_job_task("a"), a_job_task("b", **after("a"))], id="chain"),
-        pytest.param([a_job_task("a", **after("nobody"))], id="unknown-task"),
         pytest.param([a_job_task("a", 0), a_job_task("b", **after("a"))], id="after-a-task-without-pods"),
         pytest.param([a_job_task("a", 1, minAvailable=3), a_job_task("b", **after("a"))], id="too-few-replicas"),
         pytest.param(

@@ -110,7 +110,7 @@ class JobsKeepTheirTable(Invariant):
         counts = status.get("taskStatusCount") or {}
         uid = obj["metadata"]["uid"]
         done = {(pod.task, pod.index) for pod in self._pods.values() if pod.job == uid and pod.completed}
-        if lies := _completed(status) - done:
+        if lies := completed(status) - done:
             self.violated(f"job {event.stored.key} says of pods that they have succeeded: {sorted(lies)}")
         job.counts = {task: sum((state.get("phase") or {}).values()) for task, state in counts.items()}
         if job.version < before.version or job.retries < before.retries:
@@ -255,14 +255,14 @@ class JobsHaveTheirPods(Invariant):
                 self.violated(f"pod {pod['metadata']['name']} is of version {made_for}, its job of version {version}")
         admitted = group.get("status", {}).get("phase", "") not in ("", keys.PHASE_PENDING)
         asked = {(task["name"], str(index)) for task in job["spec"]["tasks"] for index in range(task["replicas"])}
-        found = {_index(pod["metadata"]) for pod in pods} | _completed(status)
+        found = {_index(pod["metadata"]) for pod in pods} | completed(status)
         missing = asked - found if admitted and status["state"].get("reason") != "FailedCreate" else set()
         if missing or found - asked:
             more = sorted(found - asked)
             self.violated(f"job {name} is {phase}; pods that are missing: {sorted(missing)}, that are too many: {more}")
 
 
-def _completed(status: dict[str, Any]) -> set[tuple[str, str]]:
+def completed(status: dict[str, Any]) -> set[tuple[str, str]]:
     """Return task and index of the pods that are gone and count as succeeded."""
     found: set[tuple[str, str]] = set()
     for key, text in (status.get("controlledResources") or {}).items():

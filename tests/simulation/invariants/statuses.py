@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from tests.simulation import objects
 from tests.simulation.invariants.invariant import Invariant
+from tests.simulation.invariants.jobs import completed
 from tests.simulation.truth import quantity
 from volcano_py.api import keys
 
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed")
 _GROUP_PHASES: Final = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 _HOLD: Final = frozenset({"Pending", "Running"})
+_FINISHED: Final = frozenset({"Completed", "Failed", "Terminated"})
 _TERMINATING: Final = "Terminating"
 
 
@@ -45,11 +47,12 @@ class StatusesAreTrue(Invariant):
             for owner in pod["metadata"].get("ownerReferences", []):
                 counts.setdefault(owner["uid"], Counter())[_phase(pod).lower()] += 1
         for job in self.world.servers.objects(objects.JOBS):
-            found = counts.get(job["metadata"]["uid"], Counter())
+            found, status = counts.get(job["metadata"]["uid"], Counter()), job.get("status", {})
+            found["succeeded"] += len(completed(status))
+            if status.get("state", {}).get("phase") in _FINISHED:
+                found |= Counter({name: status.get(name, 0) for name in ("succeeded", "failed")})  # pods may be gone
             names = (*(phase.lower() for phase in _PHASES), _TERMINATING.lower())
-            self._compare(
-                f"job {job['metadata']['name']}", job.get("status", {}), {name: found[name] for name in names}
-            )
+            self._compare(f"job {job['metadata']['name']}", status, {name: found[name] for name in names})
 
     def _groups(self, pods: list[dict[str, Any]]) -> None:
         counts: dict[str, Counter[str]] = {}

@@ -32,6 +32,15 @@ def _flaws(job: Job) -> Iterator[str]:
     for name, count in Counter(task.name for task in job.spec.tasks).items():
         if count > 1:
             yield f"{count} tasks are named {name}: create the job with a name of its own for each task"
+    tasks = {task.name for task in job.spec.tasks}
+    for task in job.spec.tasks:
+        for name in task.depends_on.name if task.depends_on is not None else ():
+            if name not in tasks:
+                known = ", ".join(sorted(tasks))
+                yield (
+                    f"task {task.name} waits for {name}, which is no task of the job: create the job with one of its "
+                    f"tasks in dependsOn ({known})"
+                )
     if waiting := _waiting_for_ever(job):
         yield (
             f"dependsOn forms a circle, so the pods of task {', '.join(waiting)} can never start: "

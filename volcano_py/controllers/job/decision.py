@@ -19,7 +19,7 @@ from volcano_py.api import keys
 from volcano_py.api.batch import Job, JobStatus, Task
 from volcano_py.api.quantity import QuantityError
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.job import acting, bookkeeping, phases, pod_group, volumes
+from volcano_py.controllers.job import acting, blocked, bookkeeping, phases, pod_group, volumes
 from volcano_py.controllers.job import status as statuses
 from volcano_py.controllers.job.depends_on import may_start
 from volcano_py.controllers.job.members import SUCCEEDED
@@ -35,6 +35,9 @@ COUNTERS_EVERY_S: Final = 1.0
 PODS_AT_ONCE: Final = 500
 """Pods that one look creates; what happens meanwhile is seen at the next look."""
 
+CREATED: Final = "Created"
+PODS_CREATED: Final = "PodsCreated"
+"""Reasons of the phase Pending while nothing is wrong."""
 FAILED_CREATE: Final = "FailedCreate"
 EVENT_GROUP_PENDING: Final = "PodGroupPending"
 _PROBLEM_EVENTS: Final = {
@@ -44,6 +47,8 @@ _PROBLEM_EVENTS: Final = {
     "ClaimNotFound": "PVCError",
     "PriorityClassNotFound": "PriorityClassNotFound",
     "InvalidTemplate": "PodGroupError",
+    blocked.FAILED_PODS: blocked.FAILED_PODS,
+    blocked.DEPENDENCY_FAILED: blocked.DEPENDENCY_FAILED,
 }
 """The reason of the event for each problem; the names are Volcano's where it has one."""
 PROBLEMS: Final = frozenset({*_PROBLEM_EVENTS, FAILED_CREATE})
@@ -88,7 +93,7 @@ def _begin(job: Job, now: datetime) -> JobPlan:
         job.status, min_available=job.spec.min_available, controlled_resources=bookkeeping.possessions(job)
     )
     text = "the PodGroup of the job is created; its pods follow when the queue has room"
-    return JobPlan(status=statuses.entered(job, status, Change(phases.PENDING, "Created", text), now), again=True)
+    return JobPlan(status=statuses.entered(job, status, Change(phases.PENDING, CREATED, text), now), again=True)
 
 
 # Pending and Running
@@ -122,8 +127,8 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
         create = ()  # a pod without what the plugin adds would run as if nothing were missing
     if problem is not None and problem.reason == FAILED_CREATE and not create:
         problem = None  # the pod that could not be created is not needed any more
-    counters = _counters(seen, now, problem)
-    if counters.status is not None and counters.status.state != job.status.state:
+    counters = _counters(seen, now, problem or _blocked(seen))
+    if counters.status is not None and _is_urgent(counters.status, job):
         return counters
     if seen.group is None or seen.group.status.phase in ("", keys.PHASE_PENDING):
         return _with_news(seen, counters)
@@ -131,6 +136,11 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     if marked or create:
         return JobPlan(kill=marked, create=create, again=True)
     return _with_news(seen, counters)
+
+
+def _blocked(seen: Observed) -> Problem | None:
+    """Return what the job waits for in vain; an action that is armed may still help."""
+    return None if seen.delayed else blocked.problem(seen.job, seen.members, seen.group)
 
 
 def _goes_on_without(seen: Observed, now: datetime) -> JobPlan | None:
@@ -149,6 +159,8 @@ def _prepare(seen: Observed) -> JobPlan | None:
     job = seen.job
     if seen.group is None:
         _check(seen)
+    elif seen.queue is None and seen.group.status.phase in ("", keys.PHASE_PENDING):
+        raise _no_queue(job)
     if seen.outdated:
         return JobPlan(ensure=tuple(seen.outdated), again=True)
     writes: list[Write] = []
@@ -188,13 +200,18 @@ def _check(seen: Observed) -> None:
     if seen.problem is not None and seen.problem.reason == "PluginError":
         raise seen.problem
     if seen.queue is None:
-        raise Problem("QueueNotFound", f"queue {spec.queue} does not exist: create it; the job goes on when it exists")
+        raise _no_queue(seen.job)
     for name in dict.fromkeys((spec.priority_class_name, *(_class_of(task) for task in spec.tasks))):
         if name and name not in seen.priorities:
             raise Problem(
                 "PriorityClassNotFound",
                 f"PriorityClass {name} does not exist: create it; the job goes on when it exists",
             )
+
+
+def _no_queue(job: Job) -> Problem:
+    text = f"queue {job.spec.queue} does not exist: create it; the job goes on when it exists"
+    return Problem("QueueNotFound", text)
 
 
 def _class_of(task: Task) -> str:
@@ -335,10 +352,15 @@ def _counters(seen: Observed, now: datetime, problem: Problem | None = None) -> 
     if status == job.status:
         return JobPlan()
     wait_s = COUNTERS_EVERY_S - seen.written_ago_s
-    if wait_s > 0 and status.state == job.status.state:
+    if wait_s > 0 and not _is_urgent(status, job):
         return JobPlan(look_again_s=wait_s)
     troubles = () if problem is None or status.state == job.status.state else _troubles(job, problem)
     return JobPlan(status=status, events=troubles, again=True)
+
+
+def _is_urgent(status: JobStatus, job: Job) -> bool:
+    """Say whether a status must be written at once. That pods are created is not: most of them run soon."""
+    return status.state != job.status.state and status.state.reason != PODS_CREATED
 
 
 def _troubles(job: Job, problem: Problem) -> tuple[RecordEvent, ...]:
@@ -362,9 +384,13 @@ def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
         state = acting.same_state(state, problem.reason, problem.message)
     elif state.reason in PROBLEMS:
         state = acting.same_state(state, "", "")
+    elif state.reason == CREATED and len(members) and state.phase == phases.PENDING:
+        state = acting.same_state(state, PODS_CREATED, "the pods of the job are created; they wait for nodes")
     if state.phase in phases.AT_REST:
         if seen.removed:
             notes = bookkeeping.without(notes, bookkeeping.PLUGIN)
+        if state.phase in phases.FINISHED:
+            status = statuses.kept(job.status, status)
     elif state.phase in phases.ACTIVE:
         group = seen.group
         unknown = group.metadata.uid if group is not None and group.status.phase == phases.GROUP_UNKNOWN else ""

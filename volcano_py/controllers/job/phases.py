@@ -192,6 +192,8 @@ def _from_running(job: Job, counts: Counts, succeeded_by_task: Mapping[str, int]
         return _ended(job, counts, succeeded_by_task)
     if counts.pending > total - spec.min_available:
         text = f"{counts.pending} of {total} pods are pending again; minAvailable is {spec.min_available}"
+        if total < spec.min_available:
+            text = f"the tasks ask for {total} of {spec.min_available} pods: lower minAvailable, or add replicas"
         return Change(PENDING, "TooFewPodsRun", text)
     return None
 

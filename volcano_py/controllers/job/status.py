@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.batch import Job, JobCondition, JobState, JobStatus, TaskState
+from volcano_py.controllers.job.members import FAILED, SUCCEEDED
 from volcano_py.controllers.job.phases import Change, Counts
 from volcano_py.controllers.writes import Patch
 from volcano_py.kube.resource import VCJOBS
@@ -29,6 +30,23 @@ def counted(status: JobStatus, counts: Counts, by_task: Iterable[tuple[str, Mapp
         terminating=counts.terminating,
         unknown=counts.unknown,
         task_status_count={name: state for name, state in tasks.items() if state.phase},
+    )
+
+
+def kept(before: JobStatus, after: JobStatus) -> JobStatus:
+    """Return a later status of a job that has finished: pods that have ended still count when they are gone."""
+    tasks = dict(after.task_status_count)
+    for name, state in before.task_status_count.items():
+        now = tasks[name].phase if name in tasks else {}
+        ended = {phase: max(state.phase.get(phase, 0), now.get(phase, 0)) for phase in (FAILED, SUCCEEDED)}
+        phases = {**now, **{phase: count for phase, count in ended.items() if count}}
+        if phases:
+            tasks[name] = TaskState(dict(sorted(phases.items())))
+    return msgspec.structs.replace(
+        after,
+        succeeded=max(before.succeeded, after.succeeded),
+        failed=max(before.failed, after.failed),
+        task_status_count=dict(sorted(tasks.items())),
     )
 
 

@@ -21,9 +21,14 @@ def check_rest(world: World) -> None:
         totals["succeeded"] += 1
         phases = by_task.setdefault(name, {})
         phases["Succeeded"] = phases.get("Succeeded", 0) + 1
+    finished = phase in ("Completed", "Failed", "Terminated")  # its pods may be gone, and still count
+    for name in ("succeeded", "failed") if finished else ():
+        totals[name] = max(totals[name], status.get(name, 0))
     for name, number in totals.items():
         need(status.get(name, 0) == number, f"at rest, {name} is {status.get(name, 0)}; there are {number}")
     counted = {name: task["phase"] for name, task in (status.get("taskStatusCount") or {}).items()}
+    for name, phases in counted.items() if finished else ():
+        by_task[name] = {**phases, **by_task.get(name, {})}
     need(counted == by_task, f"at rest, the tasks say {counted}; there are {by_task}")
     need(not world.server.all(COMMANDS), "at rest, a Command is left")
     need(
