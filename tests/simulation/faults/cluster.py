@@ -4,7 +4,7 @@
 |---|---|---|
 | node vanishes | deletes a node, later its pods; puts it back, sometimes at once, sometimes with less room | |
 | node cordoned, node shrinks, node tainted, node relabelled | changes a node, and changes it back later | |
-| pod vanishes | deletes a pod at once | |
+| pod vanishes | deletes a pod at once, or all pods that have succeeded | |
 | pod replaced under its name | deletes a pod that nobody controls, and creates one with its name and another uid | |
 | pod leaves its group | changes the annotation that names the PodGroup of a pod, and changes it back later | |
 | minimum changes | changes the minMember of a PodGroup | |
@@ -127,9 +127,11 @@ def _label(node: Obj, _: Draws) -> Obj:
 
 
 def _pod_vanishes(world: "World", strike: Strike) -> None:
-    """Delete a pod at once, as `kubectl delete --force` does."""
-    pod = _some(world, strike, world.servers.objects(objects.PODS))
-    if pod is not None:
+    """Delete a pod at once, as `kubectl delete --force` does; or all that have succeeded, as Kubernetes cleans up."""
+    pods = world.servers.objects(objects.PODS)
+    done = [pod for pod in pods if pod["status"].get("phase") == "Succeeded"] if strike.number % 2 else []
+    one = _some(world, strike, pods)
+    for pod in done or ([] if one is None else [one]):
         _delete(world, objects.PODS, pod)
 
 
