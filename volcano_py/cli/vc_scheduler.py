@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             cycle=partial(run_cycle, verify_every=_VERIFY_EVERY if flags.verify_cycles else 0),
         )
 
-    return run(flags, daemon)
+    return run(flags, daemon, configuration.read_again)
 
 
 def _configuration(path: str, plugins: str) -> Configuration:
