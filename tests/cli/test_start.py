@@ -47,6 +47,21 @@ def test_a_signal_during_loading_ends_the_program_without_a_traceback(script: st
     assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "")
 
 
+@pytest.mark.parametrize("script", ["vc-scheduler", "vc-controller-manager", "vc-webhook-manager"])
+def test_a_hangup_during_loading_does_not_end_a_daemon(script: str) -> None:
+    module = script.replace("-", "_")
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(module=module, number=int(signal.SIGHUP)), "--seed=x"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+
+    assert ended.returncode == 2, ended.stderr  # it lived to read its flags
+
+
 def test_the_started_program_is_the_scheduler(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

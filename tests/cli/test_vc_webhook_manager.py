@@ -53,10 +53,12 @@ async def test_it_answers_with_volcanos_rules_and_ends_in_order() -> None:
             _, text = await asked(f"http://127.0.0.1:{metrics}/metrics")
             assert 'volcano_py_admission_review_seconds_count{path="/queues/validate",result="refused"} 1.0' in text
 
+            process.send_signal(signal.SIGHUP)
             process.send_signal(signal.SIGTERM)
             code, log = await ended(process)
 
     assert code == 0, log
+    assert "SIGHUP changes nothing here" in log
     assert "--kube-api-qps" in log
     assert "webhooks end" in log
 

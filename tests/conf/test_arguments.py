@@ -1,6 +1,13 @@
 import pytest
 
-from volcano_py.conf.arguments import get_bool, get_float, get_int, get_string
+from volcano_py.conf.arguments import (
+    get_bool,
+    get_float,
+    get_int,
+    get_natural,
+    get_resource_weights,
+    get_string,
+)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +85,43 @@ def test_a_value_of_another_type_is_reported():
     get_int({"weight": "10"}, "weight", 1, warnings.append)
 
     assert warnings == ["argument weight is '10', which is not an integer; the default 1 is used"]
+
+
+def test_a_negative_weight_is_reported():
+    warnings: list[str] = []
+
+    assert get_natural({"weight": -5}, "weight", 1, warnings.append) == 1
+    assert get_natural({"weight": 0}, "weight", 1, warnings.append) == 0
+    assert warnings == ["argument weight is -5, which is below 0; the default 1 is used"]
+
+
+def test_weights_of_resources_are_those_of_the_list_and_of_cpu_and_memory():
+    warnings: list[str] = []
+    arguments = {"x.cpu": 3, "x.resources": "a/b, c", "x.resources.a/b": 2}
+
+    found = get_resource_weights(arguments, "x.", warnings.append)
+
+    assert (found, warnings) == ({"a/b": 2.0, "c": 1.0, "cpu": 3.0, "memory": 1.0}, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warning"),
+    [
+        pytest.param(
+            {"x.resources": "c", "x.resources.a/b": 2},
+            "argument x.resources.a/b has no effect: add a/b to x.resources",
+            id="not-in-the-list",
+        ),
+        pytest.param(
+            {"x.resources": "cpu", "x.resources.cpu": 2},
+            "argument x.resources.cpu has no effect: write x.cpu",
+            id="has-a-key-of-its-own",
+        ),
+    ],
+)
+def test_a_weight_without_effect_is_reported(arguments, warning):
+    warnings: list[str] = []
+
+    get_resource_weights(arguments, "x.", warnings.append)
+
+    assert warnings == [warning]

@@ -43,6 +43,28 @@ def test_every_plugin_knows_its_file_and_line():
     assert str(conf.configurations[0].where) == "test.conf:13"
 
 
+def test_every_argument_knows_its_line():
+    conf = parse(SAMPLE)
+
+    assert conf.tiers[1][0].places["binpack.resources.nvidia.com/gpu"] == Where("test.conf", 11)
+    assert conf.configurations[0].places["predicateErrorCacheEnable"] == Where("test.conf", 15)
+
+
+@pytest.mark.parametrize(
+    ("problem", "line"),
+    [
+        pytest.param("argument binpack.weight is -1", 10, id="after-the-word-argument"),
+        pytest.param("argument binpack.weight: no", 10, id="before-a-colon"),
+        pytest.param("binpack.weight[cpu]: no", 10, id="an-entry-of-it"),
+        pytest.param("argument binpack.cpu is -1", 8, id="an-argument-that-is-not-there"),
+        pytest.param("no binpack.weight", 8, id="elsewhere-in-the-text"),
+        pytest.param("", 8, id="no-text"),
+    ],
+)
+def test_a_message_that_begins_with_an_argument_has_its_line(problem, line):
+    assert parse(SAMPLE).tiers[1][0].where_of(problem) == Where("test.conf", line)
+
+
 def test_arguments_keep_their_keys_and_types():
     assert parse(SAMPLE).tiers[1][0].arguments == {"binpack.weight": 10, "binpack.resources.nvidia.com/gpu": 2}
 
@@ -158,6 +180,15 @@ def test_entries_may_be_taken_over_from_an_anchor():
         ),
         pytest.param("actions: a\nmetrics: {type: [x]}", "test.conf:2: metrics.type must be text", id="metrics-list"),
         pytest.param("actions: a\ntiers: [}", "test.conf:2: this is not YAML", id="broken-yaml"),
+        pytest.param(
+            "actions: a\n---\nactions: b", "test.conf:2: the file has two documents, and the second", id="two-documents"
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: ConfigMap\ndata:\n  volcano-scheduler.conf: |\n    actions: a\n",
+            "test.conf:2: this is a ConfigMap: give the text under data[volcano-scheduler.conf] as a file of its own",
+            id="config-map",
+        ),
+        pytest.param("kind: ConfigMap", "test.conf:1: this is a ConfigMap: give the text under data as", id="no-data"),
         pytest.param("actions: a\nmetrics: &loop\n  <<: *loop", "an anchor contains itself", id="endless-anchor"),
     ],
 )

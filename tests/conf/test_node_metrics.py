@@ -59,7 +59,14 @@ def test_an_invalid_interval_is_reported(interval: str) -> None:
 
 
 def test_a_policy_has_the_source_and_its_warnings() -> None:
-    policy = resolve(parse_conf('{"actions": "allocate", "metrics": {"type": "prometheus_adaptor", "odd": "x"}}', "f"))
+    text = "actions: allocate\nmetrics:\n  type: prometheus_adaptor\n  intervall: 1m\n"
+    policy = resolve(parse_conf(text, "f"))
 
     assert policy.node_metrics == NodeMetricsConf("prometheus_adaptor")
-    assert policy.warnings == ("f: metrics.odd is unknown and ignored",)
+    assert policy.warnings == ("f:4: metrics.intervall is unknown and ignored; did you mean interval?",)
+
+
+def test_a_setting_that_is_missing_is_reported_with_the_line_of_the_section() -> None:
+    policy = resolve(parse_conf("actions: allocate\nmetrics:\n  type: prometheus\n", "f"))
+
+    assert [warning.partition(" is")[0] for warning in policy.warnings] == ["f:2: metrics.address"]

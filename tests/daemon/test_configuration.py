@@ -23,9 +23,20 @@ from volcano_py.metrics.conf import ConfMetrics
 from volcano_py.runtime.clock import RealClock
 from volcano_py.runtime.options import ListenAddress
 from volcano_py.scheduler import Policy, resolve
+from volcano_py.scheduler.third_party import PluginFolder
 
 WEIGHTED = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: binpack\n    arguments:\n      binpack.weight: 7\n'
 PLAIN = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: binpack\n'
+MINE = """
+from volcano_py.framework.contract.extension_points import NodeOrder
+from volcano_py.framework.contract.plugin import Plugin
+
+class Mine(Plugin, NodeOrder):
+    name = "mine"
+
+    def node_order(self, task, nodes):
+        return nodes.idle[0]
+"""
 UNKNOWN = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gnag\n'
 
 
@@ -77,6 +88,33 @@ async def test_a_changed_file_gives_a_new_policy(path):
         ((((plugin, _),),),) = (conf.policies[0].instantiate(),)
         assert plugin.name == "gang"
         assert conf.metric("reloads_total", result="applied") == 1
+
+
+async def test_a_file_that_is_read_again_and_has_not_changed_changes_nothing(path):
+    async with watched(path, PLAIN) as conf:
+        with capture_logs() as lines:
+            conf.configuration.read_again()
+            await until(lambda: any("nothing changes" in line["event"] for line in lines))
+
+        assert conf.policies == []
+
+
+async def test_a_file_that_is_refused_is_reported_again_when_it_is_read_again(path):
+    async with watched(path, PLAIN) as conf:
+        path.write_text(UNKNOWN)
+        await until(lambda: conf.error)
+        conf.configuration.read_again()
+        await until(lambda: conf.metric("reloads_total", result="refused") == 2)
+
+
+async def test_reading_again_loads_the_plugins_of_the_folder_again(tmp_path, path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "mine.py").write_text(MINE)
+    path.write_text(PLAIN.replace("binpack", "mine"))
+    configuration = Configuration.of_file(ConfFile(path), PluginFolder(tmp_path / "plugins"))
+    async with watched(path, PLAIN.replace("binpack", "mine"), configuration) as conf:
+        conf.configuration.read_again()
+        await until(lambda: conf.policies, timeout_s=20)
 
 
 async def test_an_argument_that_is_removed_goes_back_to_its_default(path):

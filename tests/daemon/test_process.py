@@ -80,12 +80,16 @@ async def test_it_schedules_answers_probes_and_ends_in_order(server, tmp_path: P
         _, text = await asked(f"http://127.0.0.1:{metrics}/metrics")
         assert 'volcano_py_binds_total{result="bound"} 3.0' in text
 
+        process.signal(signal.SIGHUP)
+        assert await asked(f"http://127.0.0.1:{health}/healthz") == (200, "ok\n")
+
         process.signal(signal.SIGTERM)
         code, log = await process.ended()
 
     assert code == 0
     assert "scheduler is ready" in log
     assert "scheduler ends" in log
+    assert "SIGHUP: the configuration is read again" in log
 
 
 @pytest.mark.parametrize(

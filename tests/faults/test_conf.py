@@ -18,7 +18,7 @@ BROKEN = CONF.replace("name: gang", "name: gnag")
 
 def says_what_is_wrong(problem: str, path: Path) -> bool:
     """Whether a message names file and line, the value, and what may stand there instead."""
-    expected = f'{path}:5: unknown plugin "gnag"; known plugins: '
+    expected = f'{path}:5: unknown plugin "gnag"; did you mean gang? Known plugins: '
     return problem.startswith(expected) and all(name in problem for name in ("binpack", "gang", "priority"))
 
 
@@ -32,7 +32,7 @@ def test_the_scheduler_does_not_start_with_a_bad_configuration(path: Path, capsy
 
     assert main([f"--scheduler-conf={path}", "--log-format=json"]) == 2
 
-    assert f'{path}:5: unknown plugin \\"gnag\\"; known plugins: ' in capsys.readouterr().err
+    assert f'{path}:5: unknown plugin \\"gnag\\"; did you mean gang? Known plugins: ' in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -108,7 +108,15 @@ def test_wrong_arguments_are_reported_and_the_others_used() -> None:
     assert arguments.strategy.resources == {"x/*": Entry(MOST, 1), "cpu": Entry(LEAST, 1)}
     assert arguments.scarce == Scarce(3, {"a": 1, "b": 0})
     assert arguments.shares == {"g": Share(1.0, 8.0)}
-    assert len(told) == 3
+    assert sorted(told) == [
+        "argument proportional: g.cpu is -1, which is below 0; 1 is used",
+        "argument resourceStrategyFitWeight is -1, which is below 0; the default 10 is used",
+        "argument sra: the weight -1 of a is below 0; 1 is used",
+        "resources: '*' is ignored: a name may contain only one *, at the end of a prefix",
+        "resources: 'a*b' is ignored: a name may contain only one *, at the end of a prefix",
+        "resources[cpu]: unknown type 'Odd'; LeastAllocated is used",
+        "resources[x/*]: the weight -3 is below 0; 1 is used",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Health, readiness and metrics over HTTP."""
 
 import asyncio
+import gzip
 import socket
 import time
 from collections.abc import Iterator
@@ -61,6 +62,35 @@ async def test_other_tasks_run_while_metrics_are_written() -> None:
         _, text, _ = await fetch(server, "/metrics")
 
     assert text == "0 0\n1 1\n2 2\n3 3\n4 4\n"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        pytest.param("gzip", "gzip", id="gzip"),
+        pytest.param("deflate, GZIP;q=0.5", "gzip", id="gzip-among-others"),
+        pytest.param("gzip;q=0", None, id="gzip-refused"),
+        pytest.param("gzip; q=0.000", None, id="gzip-refused-at-length"),
+        pytest.param("identity", None, id="plain"),
+    ],
+)
+async def test_metrics_are_compressed_if_the_client_asks(accepted: str, coding: str | None) -> None:
+    def pieces(_: CollectorRegistry) -> Iterator[bytes]:
+        yield from (b"series_%d 1\n" % number for number in range(1000))
+
+    async with (
+        OperatorServer(LOOPBACK, registry=CollectorRegistry(), exposition=pieces) as server,
+        aiohttp.ClientSession(auto_decompress=False) as session,
+        session.get(f"http://127.0.0.1:{server.port}/metrics", headers={"Accept-Encoding": accepted}) as response,
+    ):
+        body = await response.read()
+
+    assert response.headers.get("Content-Encoding") == coding
+    assert response.headers["Vary"] == "Accept-Encoding"
+    text = gzip.decompress(body) if coding else body
+    assert text.startswith(b"series_0 1\nseries_1 1\n")
+    assert text.endswith(b"series_999 1\n")
+    assert (len(body) < len(text) / 3) == bool(coding)
 
 
 async def test_without_a_registry_there_are_no_metrics() -> None:

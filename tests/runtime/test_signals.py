@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 
+import pytest
+
 from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
 
 
@@ -39,3 +41,26 @@ async def test_a_signal_to_the_process_and_to_its_group_at_once_is_one_request()
         await asyncio.sleep(0.01)
 
         assert not shutdown.force.is_set()
+
+
+async def test_a_hangup_calls_its_action_each_time_and_asks_for_no_end() -> None:
+    calls = asyncio.Queue[None]()
+    before = signal.getsignal(signal.SIGHUP)
+    with shutdown_on_signals(Shutdown(), on_hangup=lambda: calls.put_nowait(None)) as shutdown:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGHUP)
+            await asyncio.wait_for(calls.get(), 5)
+
+    assert not shutdown.graceful.is_set()
+    assert signal.getsignal(signal.SIGHUP) == before
+
+
+async def test_a_closed_terminal_asks_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "isatty", lambda number: True)
+    calls: list[None] = []
+    with shutdown_on_signals(Shutdown(), on_hangup=lambda: calls.append(None)) as shutdown:
+        monkeypatch.setattr(os, "isatty", lambda number: False)
+        os.kill(os.getpid(), signal.SIGHUP)
+        await asyncio.wait_for(shutdown.graceful.wait(), 5)
+
+    assert calls == []

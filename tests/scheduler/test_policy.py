@@ -110,10 +110,19 @@ def test_validity_has_no_switch() -> None:
 
 
 def test_an_unknown_name_is_an_error_with_its_line() -> None:
-    with pytest.raises(ConfError, match=r'test\.yaml:4: unknown plugin "gangg"; known plugins: .*gang'):
+    with pytest.raises(
+        ConfError, match=r'test\.yaml:4: unknown plugin "gangg"; did you mean gang\? Known plugins: binpack, '
+    ):
         a_policy(conf("name: gangg"))
-    with pytest.raises(ConfError, match=r'test\.yaml:1: actions: unknown action "alocate"; known actions: allocate'):
+    with pytest.raises(ConfError, match=r'test\.yaml:4: unknown plugin "mine"; known plugins: binpack, .*gang'):
+        a_policy(conf("name: mine"))
+    with pytest.raises(
+        ConfError,
+        match=r'test\.yaml:1: actions: unknown action "alocate"; did you mean allocate\? Known actions: allocate, ',
+    ):
         a_policy(conf("name: gang", actions="alocate"))
+    with pytest.raises(ConfError, match=r'test\.yaml:1: actions: unknown action "mine"; known actions: allocate, '):
+        a_policy(conf("name: gang", actions="mine"))
 
 
 def test_a_plugin_that_volcano_knows_is_left_out_with_a_warning() -> None:
@@ -136,12 +145,61 @@ def test_plugins_listed_as_missing_are_missing() -> None:
 
 def test_an_unknown_argument_or_one_of_another_type_is_a_warning() -> None:
     policy = a_policy(
-        conf('{name: binpack, arguments: {binpack.weight: "5", binpack.wait: 1, binpack.resources.x: 2}}')
+        conf('name: binpack\n    arguments:\n      binpack.weight: "5"\n      binpack.wait: 1\n      odd: 1\n')
     )
 
     assert policy.warnings == (
-        'test.yaml:4: plugin binpack has no argument "binpack.wait": it is ignored',
-        "test.yaml:4: binpack: argument binpack.weight is '5', which is not an integer; the default 1 is used",
+        'test.yaml:7: plugin binpack has no argument "binpack.wait": it is ignored; did you mean binpack.weight?',
+        'test.yaml:8: plugin binpack has no argument "odd": it is ignored',
+        "test.yaml:6: binpack: argument binpack.weight is '5', which is not an integer; the default 1 is used",
+    )
+
+
+@pytest.mark.parametrize(
+    ("plugin", "warnings"),
+    [
+        pytest.param("{name: binpack, arguments: {binpack.cpu: -5}}", ["binpack.cpu is -5"], id="binpack"),
+        pytest.param(
+            "{name: binpack, arguments: {binpack.resources.nvidia.com/gpu: 2}}",
+            ["binpack.resources.nvidia.com/gpu has no effect: add nvidia.com/gpu to binpack.resources"],
+            id="not-in-the-list",
+        ),
+        pytest.param(
+            "{name: network-topology-aware, arguments: {hypernode.binpack.normal-pod.fading: -1, weight: -2, "
+            "hypernode.gradient.evict.max-hypernodes: 0, hypernode.binpack.memory: -1}}",
+            [
+                "hypernode.binpack.normal-pod.fading is -1",
+                "hypernode.gradient.evict.max-hypernodes is 0",
+                "weight is -2",
+                "hypernode.binpack.memory is -1",
+            ],
+            id="network-topology-aware",
+        ),
+        pytest.param(
+            "{name: usage, arguments: {thresholds: {cpu: 300}}}", ["thresholds: cpu is 300"], id="inside-a-mapping"
+        ),
+    ],
+)
+def test_a_value_out_of_range_is_a_warning(plugin: str, warnings: list[str]) -> None:
+    found = [warning.partition("argument ")[2] for warning in a_policy(conf(plugin)).warnings]
+
+    assert [text.startswith(warning) for text, warning in zip(found, warnings, strict=True)] == [True] * len(warnings)
+
+
+def test_arguments_for_what_is_no_action_are_a_warning_with_the_name_that_was_meant() -> None:
+    text = conf("name: gang") + "configurations:\n- arguments: {a: 1}\n  name: enqeue\n- name: preempt\n"
+
+    assert a_policy(text).warnings == (
+        'test.yaml:7: configurations: "enqeue" is no action: its arguments are ignored; did you mean enqueue?',
+    )
+
+
+def test_two_plugins_that_divide_among_queues_are_a_warning() -> None:
+    policy = a_policy(conf("name: proportion", "name: gang", "name: capacity"))
+
+    assert policy.warnings == (
+        "test.yaml:6: plugin capacity: proportion in line 4 also says what queues deserve, and both answers apply: "
+        "keep one of the two",
     )
 
 
@@ -153,8 +211,8 @@ def test_arguments_reach_the_plugin_as_it_reads_them() -> None:
 
 
 def test_an_argument_that_a_plugin_refuses_is_an_error_with_its_line() -> None:
-    with pytest.raises(ConfError, match=r"test\.yaml:4: plugin odd: odd\.number is 3: write an even one"):
-        a_policy(conf("{name: odd, arguments: {odd.number: 3}}"), plugins={"odd": Odd})
+    with pytest.raises(ConfError, match=r"test\.yaml:6: plugin odd: odd\.number is 3: write an even one"):
+        a_policy(conf("name: odd\n    arguments:\n      odd.number: 3"), plugins={"odd": Odd})
 
 
 def test_third_parties_bring_plugins_and_actions_in_tables() -> None:

@@ -20,7 +20,7 @@ _MOST: Final = 20
 _COLOURS: Final = {Group.BLOCKS: "bold red", Group.DIFFERS: "yellow", Group.MISSING: "magenta", Group.REPLACED: "cyan"}
 _MEANING: Final = {
     Group.BLOCKS: "solve it before you switch",
-    Group.DIFFERS: "it works, but otherwise",
+    Group.DIFFERS: "it works, but differently",
     Group.MISSING: "it is in use, and does not exist here",
     Group.REPLACED: "our manifests would overwrite it",
 }

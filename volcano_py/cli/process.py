@@ -48,14 +48,23 @@ def begin(flags: argparse.Namespace, ignored: Iterable[IgnoredFlag]) -> None:
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
 
 
-def run(flags: argparse.Namespace, make: Callable[[Credentials], Process]) -> int:
+def _nothing_to_read() -> None:
+    log.info("SIGHUP changes nothing here: files are read again when they change, and flags only at the start")
+
+
+def run(
+    flags: argparse.Namespace,
+    make: Callable[[Credentials], Process],
+    on_hangup: Callable[[], None] = _nothing_to_read,
+) -> int:
     """Load the credentials, run the process that ``make`` returns, and return its exit code.
 
+    SIGHUP calls ``on_hangup``, which may be before the process is made.
     After a disorderly end, or if a busy thread would keep the process alive, this function exits instead of returning.
     """
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
-            code, at_once = runner.run(_live(flags, make))
+            code, at_once = runner.run(_live(flags, make, on_hangup))
         except Exception:
             log.exception("the process ends because of a bug")
             code, at_once = 1, True
@@ -85,12 +94,14 @@ def process_registry() -> CollectorRegistry:
     return registry
 
 
-async def _live(flags: argparse.Namespace, make: Callable[[Credentials], Process]) -> tuple[int, bool]:
+async def _live(
+    flags: argparse.Namespace, make: Callable[[Credentials], Process], on_hangup: Callable[[], None]
+) -> tuple[int, bool]:
     """Return the exit code, and whether to exit at once: the end was forced, or the lease was lost."""
     shutdown = Shutdown()
     threads = ThreadPoolExecutor(thread_name_prefix="aside")  # for asyncio.to_thread
     asyncio.get_running_loop().set_default_executor(threads)
-    with shutdown_on_signals(shutdown):
+    with shutdown_on_signals(shutdown, on_hangup=on_hangup):
         try:
             credentials = await load_credentials(server=flags.master or None, kubeconfig=flags.kubeconfig or None)
             code = await make(credentials).run(shutdown)

@@ -16,10 +16,15 @@ from importlib import import_module
 from types import FrameType
 
 
-def _begin(module: str) -> int:
-    """Run ``main()`` of a module; return the exit code."""
+def _begin(module: str, *, daemon: bool = False) -> int:
+    """Run ``main()`` of a module; return the exit code.
+
+    SIGHUP does not end a daemon: it asks for files to be read, and a daemon reads them soon.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
+    if daemon:
+        signal.signal(signal.SIGHUP, _go_on)
     code: int = import_module(module).main()
     return code
 
@@ -32,10 +37,14 @@ def _end(number: int, _: FrameType | None) -> None:
     os._exit(128 + number)
 
 
+def _go_on(number: int, _: FrameType | None) -> None:
+    """Do nothing. Unlike SIG_IGN, programs that this one starts do not inherit it."""
+
+
 # The programs, under the names that pyproject.toml refers to.
-vc_scheduler = partial(_begin, "volcano_py.cli.vc_scheduler")
-vc_controller_manager = partial(_begin, "volcano_py.cli.vc_controller_manager")
-vc_webhook_manager = partial(_begin, "volcano_py.cli.vc_webhook_manager")
+vc_scheduler = partial(_begin, "volcano_py.cli.vc_scheduler", daemon=True)
+vc_controller_manager = partial(_begin, "volcano_py.cli.vc_controller_manager", daemon=True)
+vc_webhook_manager = partial(_begin, "volcano_py.cli.vc_webhook_manager", daemon=True)
 volcano_py = partial(_begin, "volcano_py.cli.volcano_py")
 vcctl = partial(_begin, "volcano_py.cli.vcctl")
 kubectl_vc = partial(_begin, "volcano_py.cli.kubectl_vc")

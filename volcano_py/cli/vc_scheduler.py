@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from volcano_py.api import keys
+from volcano_py.cli.check_conf import check
 from volcano_py.cli.feature_gates import SCHEDULER_FEATURES, read_feature_gates
 from volcano_py.cli.flags import (
     SWITCH,
@@ -55,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OptionError as error:
         parser.error(str(error))
     begin(flags, ignored)
+    if flags.check:
+        return check(flags.scheduler_conf, flags.plugins_dir)
     try:
         configuration = _configuration(flags.scheduler_conf, flags.plugins_dir)
     except (ConfError, NotADirectoryError) as error:
@@ -72,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             cycle=partial(run_cycle, verify_every=_VERIFY_EVERY if flags.verify_cycles else 0),
         )
 
-    return run(flags, daemon)
+    return run(flags, daemon, configuration.read_again)
 
 
 def _configuration(path: str, plugins: str) -> Configuration:
@@ -141,6 +144,12 @@ def scheduler_parser() -> argparse.ArgumentParser:
     )
     add("--scheduler-conf", default="", metavar="FILE", help="actions and plugins (default: Volcano's built-in ones)")
     add("--plugins-dir", default="", metavar="DIR", help="folder of plugins in Python, one file each")
+    add(
+        "--check",
+        **SWITCH,
+        default=False,
+        help="say what is wrong with --scheduler-conf and exit: 0 nothing, 1 warnings, 2 refused; needs no cluster",
+    )
     add(
         "--disable-default-scheduler-config",
         **SWITCH,

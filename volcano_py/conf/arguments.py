@@ -6,7 +6,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from volcano_py.api import keys
+
 Warn = Callable[[str], None]
+"""Takes a message. If it begins with "argument KEY", it is shown with the line of that argument."""
 
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -18,6 +21,16 @@ def get_int(arguments: Mapping[str, Any], key: str, default: int, warn: Warn | N
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     _warn_of_type(warn, arguments, key, "an integer", default)
+    return default
+
+
+def get_natural(arguments: Mapping[str, Any], key: str, default: int, warn: Warn | None = None) -> int:
+    """Return the integer at a key, such as a weight; a negative one leaves the default."""
+    value = get_int(arguments, key, default, warn)
+    if value >= 0:
+        return value
+    if warn is not None:
+        warn(f"argument {key} is {value}, which is below 0; the default {default!r} is used")
     return default
 
 
@@ -48,6 +61,23 @@ def get_string(arguments: Mapping[str, Any], key: str, default: str, warn: Warn 
         return value
     _warn_of_type(warn, arguments, key, "text", default)
     return default
+
+
+def get_resource_weights(arguments: Mapping[str, Any], prefix: str, warn: Warn) -> dict[str, float]:
+    """Return the weight of each resource, 1 if it states none; a negative one counts as 1.
+
+    ``PREFIXcpu`` and ``PREFIXmemory`` have keys of their own. ``PREFIXresources`` lists the other resources, and
+    ``PREFIXresources.<name>`` is the weight of one of them; it has no effect if the list lacks the name.
+    """
+    listing, own = f"{prefix}resources", {keys.CPU: f"{prefix}cpu", keys.MEMORY: f"{prefix}memory"}
+    listed = (name.strip() for name in get_string(arguments, listing, "", warn).split(","))
+    weights = {name: f"{listing}.{name}" for name in listed if name} | own
+    for key in arguments:
+        name = key.removeprefix(f"{listing}.")
+        if name != key and weights.get(name) != key:
+            remedy = f"write {own[name]}" if name in own else f"add {name} to {listing}"
+            warn(f"argument {key} has no effect: {remedy}")
+    return {name: float(get_natural(arguments, key, 1, warn)) for name, key in weights.items()}
 
 
 def _warn_of_type(warn: Warn | None, arguments: Mapping[str, Any], key: str, wanted: str, default: object) -> None:

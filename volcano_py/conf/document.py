@@ -21,6 +21,8 @@ _NAMED_FLOAT = re.compile(r"\.(inf|nan)$")  # YAML writes a dot where Python doe
 _NULL = re.compile(r"^(?:~|null|Null|NULL|)$")
 _NUMBER_START = "-+.0123456789"
 _TAG = "tag:yaml.org,2002:"
+_ANOTHER = "but found another document"  # the words of PyYAML
+_TWO_DOCUMENTS = "the file has two documents, and the second one begins here: keep one, without a line --- after it"
 
 
 class _Loader(yaml.CSafeLoader):
@@ -46,6 +48,8 @@ class Document:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else 1
+            if error.problem == _ANOTHER:
+                raise ConfError(Where(file, line), _TWO_DOCUMENTS) from error
             raise ConfError(Where(file, line), f"this is not YAML: {error.problem or error.context}") from error
         except yaml.YAMLError as error:
             raise ConfError(Where(file, 1), f"this is not YAML: {error}") from error

@@ -4,7 +4,6 @@ Unknown keys are ignored, as in Volcano, but each one gives a warning with the k
 structure (a tier that is text, a plugin without a name) is an error.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 from volcano_py.conf.defaults import BUILT_IN_CONF, BUILT_IN_FILE
 from volcano_py.conf.document import Document
 from volcano_py.conf.schema import FLAGS, ActionConf, ConfError, PluginConf, SchedulerConf, Where
+from volcano_py.conf.spelling import did_you_mean
 
 _TOP = ("actions", "tiers", "configurations", "metrics")
 _PLUGIN = ("name", "arguments", *sorted(FLAGS))
@@ -51,20 +51,35 @@ def parse_conf(text: str, file: str) -> SchedulerConf:
 
 def _read(document: Document) -> SchedulerConf:
     top = document.mapping(document.root, "")
+    _refuse_manifest(document, top)
     _warn_of_unknown(document, top, _TOP, "")
     actions_node = top["actions"][1] if "actions" in top else None
     if document.is_null(actions_node):
         document.fail(
             actions_node or document.root, 'actions is missing; write, for example, actions: "enqueue, allocate"'
         )
+    metrics, metrics_places = _read_metrics(document, top.get("metrics"))
     return SchedulerConf(
         file=document.file,
         actions=_read_actions(document, actions_node),
         actions_where=document.where(actions_node),
         tiers=_read_tiers(document, _value(top, "tiers")),
         configurations=_read_configurations(document, _value(top, "configurations")),
-        metrics=_read_metrics(document, _value(top, "metrics")),
+        metrics=metrics,
+        metrics_places=metrics_places,
         warnings=tuple(document.warnings),
+    )
+
+
+def _refuse_manifest(document: Document, top: Mapping[str, tuple[yaml.Node, yaml.Node]]) -> None:
+    """Refuse a ConfigMap: unknown keys alone would not say that the configuration is inside it."""
+    kind = _value(top, "kind")
+    if "actions" in top or not isinstance(kind, yaml.ScalarNode) or kind.value != "ConfigMap":
+        return
+    data = _value(top, "data")
+    names = [f"data[{name.value}]" for name, _ in data.value] if isinstance(data, yaml.MappingNode) else []
+    document.fail(
+        top["kind"][0], f"this is a ConfigMap: give the text under {' or '.join(names) or 'data'} as a file of its own"
     )
 
 
@@ -106,7 +121,8 @@ def _read_plugin(document: Document, node: yaml.Node, key: str, seen: dict[str, 
         for flag, (_, value) in entries.items()
         if flag in FLAGS and (stated := document.flag(value, f"{key}.{flag}")) is not None
     }
-    return PluginConf(name, where, flags, _read_arguments(document, _value(entries, "arguments"), f"{key}.arguments"))
+    arguments, places = _read_arguments(document, _value(entries, "arguments"), f"{key}.arguments")
+    return PluginConf(name, where, flags, arguments, places)
 
 
 def _read_configurations(document: Document, node: yaml.Node | None) -> tuple[ActionConf, ...]:
@@ -120,19 +136,33 @@ def _read_configurations(document: Document, node: yaml.Node | None) -> tuple[Ac
             document.fail(item, f"{key}.name is missing; it names the action that the arguments are for")
         if any(entry.name == name for entry in read):
             document.warn(item, f"{key}: {name} is repeated here; its first entry counts")
-        arguments = _read_arguments(document, _value(entries, "arguments"), f"{key}.arguments")
-        read.append(ActionConf(name, document.where(item), arguments))
+        arguments, places = _read_arguments(document, _value(entries, "arguments"), f"{key}.arguments")
+        read.append(ActionConf(name, document.where(entries["name"][0]), arguments, places))
     return tuple(read)
 
 
-def _read_metrics(document: Document, node: yaml.Node | None) -> Mapping[str, str]:
-    return {
-        key: document.text(value, f"metrics.{key}") for key, (_, value) in document.mapping(node, "metrics").items()
-    }
+def _read_metrics(
+    document: Document, entry: tuple[yaml.Node, yaml.Node] | None
+) -> tuple[Mapping[str, str], Mapping[str, Where]]:
+    """Return the section, and the place of each key; that of the section has the key ``metrics``."""
+    if entry is None:
+        return {}, {}
+    section, node = entry
+    entries = document.mapping(node, "metrics")
+    texts = {key: document.text(value, f"metrics.{key}") for key, (_, value) in entries.items()}
+    return texts, {"metrics": document.where(section)} | _places(document, entries)
 
 
-def _read_arguments(document: Document, node: yaml.Node | None, key: str) -> Mapping[str, Any]:
-    return {name: document.value(value) for name, (_, value) in document.mapping(node, key).items()}
+def _read_arguments(
+    document: Document, node: yaml.Node | None, key: str
+) -> tuple[Mapping[str, Any], Mapping[str, Where]]:
+    """Return the arguments, and the place of each."""
+    entries = document.mapping(node, key)
+    return {name: document.value(value) for name, (_, value) in entries.items()}, _places(document, entries)
+
+
+def _places(document: Document, entries: Mapping[str, tuple[yaml.Node, yaml.Node]]) -> dict[str, Where]:
+    return {key: document.where(name) for key, (name, _) in entries.items()}
 
 
 def _value(entries: Mapping[str, tuple[yaml.Node, yaml.Node]], key: str) -> yaml.Node | None:
@@ -145,8 +175,5 @@ def _warn_of_unknown(
     known = tuple(known)
     for name, (node, _) in entries.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = (
-                f"; did you mean {near[0]}?" if near else f"; known keys: {', '.join(known)}" if len(known) < 6 else ""
-            )
+            hint = did_you_mean(name, known) or (f"; known keys: {', '.join(known)}" if len(known) < 6 else "")
             document.warn(node, f"unknown key {f'{key}.{name}' if key else name} is ignored{hint}")

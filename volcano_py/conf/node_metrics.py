@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from volcano_py.api.duration import DurationError, parse_go_duration
+from volcano_py.conf.spelling import did_you_mean
 
 PROMETHEUS: Final = "prometheus"
 ADAPTOR: Final = "prometheus_adaptor"
@@ -50,7 +51,8 @@ class NodeMetricsConf:
 
 def read_node_metrics(metrics: Mapping[str, str]) -> tuple[NodeMetricsConf | None, list[str]]:
     """Return the parsed section and its problems; None if it names no server that can be asked."""
-    problems = [f"metrics.{key} is unknown and ignored" for key in sorted(metrics.keys() - _KEYS)]
+    unknown = sorted(metrics.keys() - _KEYS)
+    problems = [f"metrics.{key} is unknown and ignored{did_you_mean(key, sorted(_KEYS))}" for key in unknown]
     kind = metrics.get("type", "")
     if not kind:
         return None, problems

@@ -46,6 +46,7 @@ class Configuration:
         """What cycles run."""
         self._since = ""
         self._error: dict[str, str] | None = None
+        self._asked = False
         self._log()
 
     @classmethod
@@ -64,8 +65,18 @@ class Configuration:
             # A file system that hangs must not block the event loop.
             changed = await asyncio.to_thread(self._file.changed)
             plugins = self._plugins is not None and await asyncio.to_thread(self._plugins.changed)
-            if (changed or plugins) and await self._replace(self._file, metrics, clock, plugins=plugins):
+            asked, self._asked = self._asked, False
+            plugins = plugins or (asked and self._plugins is not None)
+            if (changed or plugins or asked) and await self._replace(self._file, metrics, clock, plugins=plugins):
                 on_change(self.policy)
+
+    def read_again(self) -> None:
+        """Read the file and the plugins of the folder at the next check, also if they have not changed."""
+        if self._file is None:
+            log.info("SIGHUP changes nothing: the built-in configuration is in force, and flags are read at the start")
+            return
+        log.info("SIGHUP: the configuration is read again", file=self._loaded.conf.file)
+        self._asked = True
 
     def shown(self) -> dict[str, Any]:
         """Return what `/debug/conf` answers."""
@@ -99,7 +110,9 @@ class Configuration:
         self._error = None
         if loaded.text == self._loaded.text and not plugins:
             metrics.unchanged()
-            log.info("the configuration file is again what is in force", file=loaded.conf.file, hash=loaded.hash)
+            log.info(
+                "the configuration file has what is in force: nothing changes", file=loaded.conf.file, hash=loaded.hash
+            )
             return False
         self._loaded, self.policy, self._unused, self._since = loaded, policy, unused, now
         metrics.applied()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.conf.arguments import Warn, get_int, get_string
+from volcano_py.conf.arguments import Warn, get_int, get_resource_weights
 from volcano_py.framework.contract.extension_points import NodeOrder
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.state.info import TaskInfo
@@ -54,14 +54,9 @@ class Binpack(Plugin, NodeOrder):
 
         Every weight is 1 by default; a negative resource weight counts as 1. cpu and memory in the list are ignored.
         """
-        listed = (name.strip() for name in get_string(arguments, "binpack.resources", "", warn).split(","))
-        weights = {name: f"binpack.resources.{name}" for name in listed if name}
-        weights |= {keys.CPU: "binpack.cpu", keys.MEMORY: "binpack.memory"}
         return BinpackArgs(
             weight=get_int(arguments, "binpack.weight", 1, warn),
-            resource_weights={
-                name: float(_positive(get_int(arguments, key, 1, warn))) for name, key in weights.items()
-            },
+            resource_weights=get_resource_weights(arguments, "binpack.", warn),
         )
 
     def on_session_open(self, ssn: State) -> None:
@@ -114,7 +109,3 @@ class _Asked(NamedTuple):
     request: Amounts  # (n, ...)
     parts: Amounts  # (n, ...), what each resource adds to the score when it is full
     everywhere: bool  # whether every node has all of these resources
-
-
-def _positive(weight: int) -> int:
-    return weight if weight >= 0 else 1

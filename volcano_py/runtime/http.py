@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from ipaddress import IPv6Address, ip_address
 
@@ -18,6 +19,9 @@ Exposition = Callable[[CollectorRegistry], Iterable[bytes]]
 """Writes metrics in Prometheus' text format, piece by piece; other tasks run between two pieces."""
 
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
+_GZIP = "gzip"
+_GZIP_FORMAT = 31  # of zlib: gzip with the largest window
+_LEVEL = 3  # nearly as small as with the default 6, in half the time
 _TURN_S = 0.003  # after which other tasks have their turn while metrics are written
 _SHUTDOWN_S = 1.0  # for a scrape that is under way
 
@@ -96,16 +100,31 @@ class OperatorServer:
     async def _readyz(self, _: web.Request) -> web.Response:
         return _answer(self._not_ready())
 
-    async def _metrics(self, _: web.Request) -> web.Response:
+    async def _metrics(self, request: web.Request) -> web.Response:
         assert self._registry is not None
+        headers = {"Content-Type": _TEXT_FORMAT, "Vary": "Accept-Encoding"}
+        gzip = zlib.compressobj(_LEVEL, wbits=_GZIP_FORMAT) if _takes_gzip(request) else None
+        if gzip is not None:
+            headers["Content-Encoding"] = _GZIP
         pieces, now = [], asyncio.get_running_loop().time
         begun = now()
         for piece in self._exposition(self._registry):
-            pieces.append(piece)
+            pieces.append(piece if gzip is None else gzip.compress(piece))
             if now() - begun >= _TURN_S:
                 await asyncio.sleep(0)
                 begun = now()
-        return web.Response(body=b"".join(pieces), headers={"Content-Type": _TEXT_FORMAT})
+        if gzip is not None:
+            pieces.append(gzip.flush())
+        return web.Response(body=b"".join(pieces), headers=headers)
+
+
+def _takes_gzip(request: web.Request) -> bool:
+    """Say whether the client accepts gzip; ``gzip;q=0`` refuses it."""
+    for coding in ",".join(request.headers.getall("Accept-Encoding", [])).split(","):
+        name, _, quality = coding.partition(";")
+        if name.strip().lower() == _GZIP:
+            return quality.replace(" ", "").lower().rstrip("0").rstrip(".") not in ("q=", "q=0")
+    return False
 
 
 def _at_once(registry: CollectorRegistry) -> Iterator[bytes]:

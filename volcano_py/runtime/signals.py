@@ -1,9 +1,15 @@
-"""Shutdown on signals: the first signal asks for an orderly end, the second one forces it."""
+"""Shutdown on signals: the first signal asks for an orderly end, the second one forces it.
+
+SIGHUP asks a daemon to read its configuration again. It also tells a process that its terminal was closed; then it asks
+for an end.
+"""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any, Final
 
@@ -38,14 +44,20 @@ class Shutdown:
 
 @contextmanager
 def shutdown_on_signals(
-    shutdown: Shutdown, signals: tuple[signal.Signals, ...] = DEFAULT_SIGNALS, *, together_s: float = TOGETHER_S
+    shutdown: Shutdown,
+    signals: tuple[signal.Signals, ...] = DEFAULT_SIGNALS,
+    *,
+    together_s: float = TOGETHER_S,
+    on_hangup: Callable[[], None] | None = None,
 ) -> Iterator[Shutdown]:
     """Pass signals to a Shutdown while the context is open, then restore the handlers from before.
 
-    Signals within ``together_s`` after the first one count as one. Needs the main thread and a running loop.
+    Signals within ``together_s`` after the first one count as one. With ``on_hangup``, SIGHUP calls it; if the terminal
+    was closed, SIGHUP is one of the signals instead. Needs the main thread and a running loop.
     """
     loop = asyncio.get_running_loop()
     first_at: float | None = None
+    in_terminal = _in_terminal()
 
     def request(name: str) -> None:
         nonlocal first_at
@@ -55,10 +67,19 @@ def shutdown_on_signals(
             return
         shutdown.request(name)
 
+    def hang_up() -> None:
+        if on_hangup is None or (in_terminal and not _in_terminal()):
+            request("the terminal was closed")
+        else:
+            on_hangup()
+
+    actions: dict[signal.Signals, Callable[[], None]] = {one: partial(request, one.name) for one in signals}
+    if on_hangup is not None:
+        actions[signal.SIGHUP] = hang_up
     before: dict[signal.Signals, Callable[[int, FrameType | None], Any] | int | None] = {}
-    for number in signals:
+    for number, action in actions.items():
         before[number] = signal.getsignal(number)
-        loop.add_signal_handler(number, request, number.name)
+        loop.add_signal_handler(number, action)
     try:
         yield shutdown
     finally:
@@ -66,3 +87,7 @@ def shutdown_on_signals(
             loop.remove_signal_handler(number)
             # A handler that was not set from Python (None) cannot be restored; the default is closest to it.
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+
+def _in_terminal() -> bool:
+    return any(os.isatty(number) for number in range(3))

@@ -1,13 +1,14 @@
 """The policy of a configuration: its names become actions and plugin classes, its arguments become values."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final, cast
 
 from volcano_py.actions import ACTIONS, Phase
 from volcano_py.conf.node_metrics import NodeMetricsConf, read_node_metrics
-from volcano_py.conf.schema import ConfError, PluginConf, SchedulerConf
+from volcano_py.conf.schema import ActionConf, ConfError, PluginConf, SchedulerConf
+from volcano_py.conf.spelling import did_you_mean
 from volcano_py.framework.action import Action
 from volcano_py.framework.contract.extension_points import POINTS, Preemptive, QueueOrder, Reclaimable, UnifiedEvictable
 from volcano_py.framework.contract.plugin import Plugin, PluginFailed
@@ -31,6 +32,7 @@ PLUGINS_TO_COME: Final = frozenset(
 # Volcano's actions have this argument; it has no effect here.
 _WITHOUT_EFFECT: Final = frozenset({"predicateErrorCacheEnable"})
 _HIERARCHY: Final = "enableHierarchy"
+_DIVIDING: Final = frozenset({"capacity", "proportion"})
 _RECLAIMING: Final = {"reclaim": Reclaimable, "gangreclaim": UnifiedEvictable}  # action -> extension point it asks
 
 
@@ -110,34 +112,55 @@ def resolve(
         if action in actions:
             steps.append((action, _configured(action, actions[action], conf, warnings)))
         else:
-            known = ", ".join(sorted(actions))
-            raise ConfError(conf.actions_where, f'actions: unknown action "{action}"; known actions: {known}')
+            raise ConfError(conf.actions_where, f"actions: {_unknown('action', action, actions)}")
+    warnings.extend(
+        f'{entry.where}: configurations: "{entry.name}" is no action: its arguments are ignored'
+        f"{did_you_mean(entry.name, sorted(actions))}"
+        for entry in conf.configurations
+        if entry.name not in actions
+    )
     for tier in conf.tiers:
         _check_hierarchy(tier, plugins, warnings)
     tiers = tuple(
         tuple(chosen for entry in tier if (chosen := _choose(entry, plugins, warnings, missing)) is not None)
         for tier in conf.tiers
     )
+    _check_dividing(conf, warnings)
     _check_reclaiming(conf, tiers, warnings)
     node_metrics, problems = read_node_metrics(conf.metrics)
-    warnings.extend(f"{conf.file}: {problem}" for problem in problems)
+    warnings.extend(f"{conf.metrics_where(problem)}: {problem}" for problem in problems)
     return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing), node_metrics=node_metrics)
+
+
+def _unknown(kind: str, name: str, known: Collection[str]) -> str:
+    meant, listed = did_you_mean(name, sorted(known)), ", ".join(sorted(known))
+    return f'unknown {kind} "{name}"' + (f"{meant} Known {kind}s: {listed}" if meant else f"; known {kind}s: {listed}")
 
 
 def _configured(name: str, phase: Phase, conf: SchedulerConf, warnings: list[str]) -> Callable[[Session], None]:
     """Return an action with its arguments in the configuration; the first entry with its name counts."""
-    entry = next((entry for entry in conf.configurations if entry.name == name), None)
-    arguments, where = ({}, conf.actions_where) if entry is None else (entry.arguments, entry.where)
+    entry = next((entry for entry in conf.configurations if entry.name == name), ActionConf(name, conf.actions_where))
     configurable = phase if isinstance(phase, type) and issubclass(phase, Action) else None
     known = _WITHOUT_EFFECT if configurable is None else configurable.arguments
-    unknown = (key for key in arguments if key not in known)
-    warnings.extend(f'{where}: action {name} has no argument "{key}": it is ignored' for key in unknown)
+    _warn_of_unknown(entry, "action", known, warnings)
     if configurable is None:
         return cast(Callable[[Session], None], phase)
     try:
-        return configurable.configured(arguments, lambda text: warnings.append(f"{where}: {name}: {text}"))
+        return configurable.configured(
+            entry.arguments, lambda text: warnings.append(f"{entry.where_of(text)}: {name}: {text}")
+        )
     except ValueError as error:
-        raise ConfError(where, f"action {name}: {error}") from error
+        raise ConfError(entry.where_of(str(error)), f"action {name}: {error}") from error
+
+
+def _warn_of_unknown(entry: PluginConf | ActionConf, kind: str, known: Collection[str], warnings: list[str]) -> None:
+    """Warn of arguments that match none of the patterns of an action or a plugin."""
+    warnings.extend(
+        f'{entry.places.get(key, entry.where)}: {kind} {entry.name} has no argument "{key}": it is ignored'
+        f"{did_you_mean(key, sorted(known))}"
+        for key in entry.arguments
+        if not any(fnmatchcase(key, pattern) for pattern in known)
+    )
 
 
 def _check_hierarchy(tier: Sequence[PluginConf], plugins: Mapping[str, type[Plugin]], warnings: list[str]) -> None:
@@ -153,6 +176,16 @@ def _check_hierarchy(tier: Sequence[PluginConf], plugins: Mapping[str, type[Plug
                 f"{entry.where}: plugin {entry.name}: {_HIERARCHY}: it knows no hierarchy of queues: "
                 "it treats all queues as equals without parents"
             )
+
+
+def _check_dividing(conf: SchedulerConf, warnings: list[str]) -> None:
+    """Warn of two plugins that divide among queues: what one of them grants, the other one may refuse."""
+    found = [entry for tier in conf.tiers for entry in tier if entry.name in _DIVIDING]
+    warnings.extend(
+        f"{entry.where}: plugin {entry.name}: {found[0].name} in line {found[0].where.line} also says what queues "
+        "deserve, and both answers apply: keep one of the two"
+        for entry in found[1:]
+    )
 
 
 def _check_reclaiming(conf: SchedulerConf, tiers: Sequence[Sequence[_Chosen]], warnings: list[str]) -> None:
@@ -173,20 +206,17 @@ def _choose(
     plugin = plugins.get(entry.name)
     if plugin is None:
         if entry.name not in PLUGINS_TO_COME:
-            known = ", ".join(sorted(plugins))
-            raise ConfError(entry.where, f'unknown plugin "{entry.name}"; known plugins: {known}')
+            raise ConfError(entry.where, _unknown("plugin", entry.name, plugins))
         missing.append(f"plugin {entry.name}")
         warnings.append(f'{entry.where}: plugin "{entry.name}" is missing here: it is left out, the others run')
         return None
-    warnings.extend(
-        f'{entry.where}: plugin {entry.name} has no argument "{key}": it is ignored'
-        for key in entry.arguments
-        if not any(fnmatchcase(key, pattern) for pattern in plugin.arguments)
-    )
+    _warn_of_unknown(entry, "plugin", plugin.arguments, warnings)
     try:
-        arguments = plugin.parse(entry.arguments, lambda text: warnings.append(f"{entry.where}: {entry.name}: {text}"))
+        arguments = plugin.parse(
+            entry.arguments, lambda text: warnings.append(f"{entry.where_of(text)}: {entry.name}: {text}")
+        )
     except ValueError as error:
-        raise ConfError(entry.where, f"plugin {entry.name}: {error}") from error
+        raise ConfError(entry.where_of(str(error)), f"plugin {entry.name}: {error}") from error
     answered = (point for point in POINTS if issubclass(plugin, point))
     hierarchy = plugin.hierarchical is not None and entry.enabled(_HIERARCHY)
     silent = frozenset() if hierarchy else plugin.hierarchical or frozenset()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from volcano_py.api import keys
-from volcano_py.conf.arguments import Warn, get_bool, get_float, get_int, get_string
+from volcano_py.conf.arguments import Warn, get_bool, get_float, get_int, get_natural, get_resource_weights
 
 _WEIGHT: Final = "weight"
 _BINPACK: Final = "hypernode.binpack."
@@ -38,20 +38,17 @@ class Arguments:
 
 def parse(arguments: Mapping[str, Any], warn: Warn) -> Arguments:
     """Read the arguments; a negative number counts as the default."""
-    listed = (name.strip() for name in get_string(arguments, f"{_BINPACK}resources", "", warn).split(","))
-    weights = {name: f"{_BINPACK}resources.{name}" for name in listed if name}
-    weights |= {keys.CPU: f"{_BINPACK}cpu", keys.MEMORY: f"{_BINPACK}memory"}
     default = Arguments()
     fading = get_float(arguments, _FADING, default.fading, warn)
+    if fading < 0:
+        warn(f"argument {_FADING} is {fading:g}, which is below 0; the default {default.fading:g} is used")
     most = get_int(arguments, _MOST, _MOST_DOMAINS, warn)
+    if most < 1:
+        warn(f"argument {_MOST} is {most}, which is below 1; the default {_MOST_DOMAINS} is used")
     return Arguments(
-        weight=_natural(get_int(arguments, _WEIGHT, 1, warn)),
-        resource_weights={name: float(_natural(get_int(arguments, key, 1, warn))) for name, key in weights.items()},
+        weight=get_natural(arguments, _WEIGHT, 1, warn),
+        resource_weights=get_resource_weights(arguments, _BINPACK, warn),
         normal_pods=get_bool(arguments, _ENABLE, True, warn),
         fading=fading if fading >= 0 else default.fading,
         most_domains=most if most > 0 else _MOST_DOMAINS,
     )
-
-
-def _natural(weight: int) -> int:
-    return weight if weight >= 0 else 1

@@ -22,6 +22,7 @@ from volcano_py.conf.arguments import Warn
 
 LEAST: Final = "LeastAllocated"
 MOST: Final = "MostAllocated"
+_WEIGHT: Final = "resourceStrategyFitWeight"
 _DEFAULT_WEIGHT: Final = 10
 
 
@@ -97,7 +98,7 @@ def read(arguments: Mapping[str, Any], warn: Warn) -> ResourceStrategyFitArgs:
         said = arguments.get(key)
         for name in sorted(said.keys() - set(known.__struct_encode_fields__)) if isinstance(said, Mapping) else ():
             warn(f'argument {key} has no "{name}": it is ignored')
-    weight = _convert(arguments, "resourceStrategyFitWeight", int, None)
+    weight = _convert(arguments, _WEIGHT, int, None)
     entries = _convert(arguments, "resources", dict[str, _Entry], None) or {}
     resources = {}
     for name, entry in entries.items():
@@ -106,28 +107,39 @@ def read(arguments: Mapping[str, Any], warn: Warn) -> ResourceStrategyFitArgs:
             continue
         if entry.type not in (LEAST, MOST):
             warn(f"resources[{name}]: unknown type {entry.type!r}; {LEAST} is used")
+        if entry.weight < 0:
+            warn(f"resources[{name}]: the weight {entry.weight} is below 0; 1 is used")
         resources[name] = Entry(entry.type if entry.type == MOST else LEAST, entry.weight if entry.weight > 0 else 1)
+    if weight is not None and weight < 0:
+        warn(f"argument {_WEIGHT} is {weight}, which is below 0; the default {_DEFAULT_WEIGHT} is used")
     strategy = Strategy(_DEFAULT_WEIGHT if weight is None or weight < 0 else weight)
     if entries:
         strategy = Strategy(strategy.weight, resources)
-    return ResourceStrategyFitArgs(strategy, _scarce(arguments), _shares(arguments))
+    return ResourceStrategyFitArgs(strategy, _scarce(arguments, warn), _shares(arguments, warn))
 
 
-def _scarce(arguments: Mapping[str, Any]) -> Scarce:
+def _scarce(arguments: Mapping[str, Any], warn: Warn) -> Scarce:
     said = _convert(arguments, "sra", _Scarce, None)
     if said is None or not said.enable:
         return Scarce()
-    weights = ((name, said.resource_weight.get(name, 1)) for name in _names(said.resources))
-    return Scarce(max(said.weight, 0), {name: weight if weight >= 0 else 1 for name, weight in weights})
+    if said.weight < 0:
+        warn(f"argument sra: the weight {said.weight} is below 0; 0 is used")
+    weights = {name: said.resource_weight.get(name, 1) for name in _names(said.resources)}
+    for name, weight in weights.items():
+        if weight < 0:
+            warn(f"argument sra: the weight {weight} of {name} is below 0; 1 is used")
+    return Scarce(max(said.weight, 0), {name: weight if weight >= 0 else 1 for name, weight in weights.items()})
 
 
-def _shares(arguments: Mapping[str, Any]) -> dict[str, Share]:
+def _shares(arguments: Mapping[str, Any], warn: Warn) -> dict[str, Share]:
     said = _convert(arguments, "proportional", _Proportional, None)
     if said is None or not said.enable:
         return {}
 
     def rate(key: str) -> float:
         found = said.resource_proportion.get(key, 1.0)
+        if found < 0:
+            warn(f"argument proportional: {key} is {found:g}, which is below 0; 1 is used")
         return found if found >= 0 else 1.0
 
     return {name: Share(rate(f"{name}.cpu"), rate(f"{name}.memory")) for name in _names(said.resources)}

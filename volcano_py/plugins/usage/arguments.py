@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from volcano_py.api.quantity import QuantityError, parse_quantity
-from volcano_py.conf.arguments import Warn, get_float, get_int
+from volcano_py.conf.arguments import Warn, get_float, get_int, get_natural
 from volcano_py.plugins.usage.estimates import MIB, Estimator
 
 _THRESHOLDS: Final = {"cpu", "mem"}
@@ -33,18 +33,18 @@ class UsageArgs:
 def read(arguments: Mapping[str, Any], warn: Warn) -> UsageArgs:
     """Read the arguments; an invalid value causes a warning, and its default is used."""
     default = UsageArgs()
-    thresholds = _section(arguments, "thresholds", _THRESHOLDS, warn)
+    thresholds, warn_of_threshold = _section(arguments, "thresholds", _THRESHOLDS, warn)
     return UsageArgs(
-        weight=_weight(arguments, "usage.weight", default.weight, warn),
+        weight=get_natural(arguments, "usage.weight", default.weight, warn),
         weights=(
-            _weight(arguments, "cpu.weight", default.weights[0], warn),
-            _weight(arguments, "memory.weight", default.weights[1], warn),
+            get_natural(arguments, "cpu.weight", default.weights[0], warn),
+            get_natural(arguments, "memory.weight", default.weights[1], warn),
         ),
         thresholds=(
-            _bounded(thresholds, "cpu", get_int(thresholds, "cpu", 80, warn), 80, 100, warn),
-            _bounded(thresholds, "mem", get_int(thresholds, "mem", 80, warn), 80, 100, warn),
+            _threshold(thresholds, "cpu", warn_of_threshold),
+            _threshold(thresholds, "mem", warn_of_threshold),
         ),
-        estimator=_estimator(_section(arguments, "estimator", _ESTIMATOR, warn), warn),
+        estimator=_estimator(*_section(arguments, "estimator", _ESTIMATOR, warn)),
     )
 
 
@@ -52,7 +52,7 @@ def _estimator(said: Mapping[str, Any], warn: Warn) -> Estimator:
     found = Estimator()
 
     def ratio(key: str, kept: float) -> float:
-        return _bounded(said, key, get_float(said, key, kept, warn), kept, 1, warn)
+        return _bounded(key, get_float(said, key, kept, warn), kept, 1, warn)
 
     factor = get_float(said, "risk_factor", found.risk_factor, warn)
     if factor < 1:
@@ -69,27 +69,28 @@ def _estimator(said: Mapping[str, Any], warn: Warn) -> Estimator:
     )
 
 
-def _section(arguments: Mapping[str, Any], key: str, known: set[str], warn: Warn) -> Mapping[str, Any]:
+def _section(arguments: Mapping[str, Any], key: str, known: set[str], warn: Warn) -> tuple[Mapping[str, Any], Warn]:
+    """Return an argument that is a mapping, and what takes messages about its entries."""
+
+    def warn_of_entry(text: str) -> None:
+        warn(f"argument {key}: {text.removeprefix('argument ')}")
+
     said = arguments.get(key)
     if said is None:
-        return {}
+        return {}, warn_of_entry
     if not isinstance(said, Mapping):
         warn(f"argument {key} is {said!r}, which is not a mapping; the defaults are used")
-        return {}
+        return {}, warn_of_entry
     for name in sorted(said.keys() - known):
         warn(f'argument {key} has no "{name}": it is ignored; there are: {", ".join(sorted(known))}')
-    return said
+    return said, warn_of_entry
 
 
-def _weight(arguments: Mapping[str, Any], key: str, default: int, warn: Warn) -> int:
-    found = get_int(arguments, key, default, warn)
-    if found < 0:
-        warn(f"argument {key} is {found}, which is below 0; the default {default} is used")
-        return default
-    return found
+def _threshold(said: Mapping[str, Any], key: str, warn: Warn) -> float:
+    return _bounded(key, get_int(said, key, 80, warn), 80, 100, warn)
 
 
-def _bounded(said: Mapping[str, Any], key: str, value: float, default: float, most: float, warn: Warn) -> float:
+def _bounded(key: str, value: float, default: float, most: float, warn: Warn) -> float:
     if 0 <= value <= most:
         return float(value)
     warn(f"argument {key} is {value:g}, which is not between 0 and {most:g}; the default {default:g} is used")
