@@ -55,5 +55,5 @@ def _pod(pod: Obj, now: datetime) -> str:
     told = f"{metadata['name']} is not being deleted yet"
     if end is not None:  # the time includes the grace period
         began = end - timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
-        told = f"{metadata['name']} terminates since {age(began, now)}"
+        told = f"{metadata['name']} has been terminating for {age(began, now)}"
     return f"{told}, finalizers {finalizers}" if finalizers else told

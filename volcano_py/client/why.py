@@ -154,12 +154,17 @@ def _gang_rows(gang: Gang, facts: Facts) -> Iterable[Row]:
     if not gang.lacks:
         return
     needs = amounts.listed(real(gang.needs)) if real(gang.needs) else ""
-    if facts.job is None and needs and 0 < gang.waiting < gang.lacks:  # nobody knows what the others will request
-        more = gang.lacks - gang.waiting
-        told = f"; {counted(gang.waiting, 'pod')} that {_verb(gang.waiting, 'exist')}: {needs}"
-        yield (f"lacks {counted(gang.lacks, 'pod')}{told}; {counted(more, 'pod')} {_verb(more, 'do')} not exist yet",)
-    else:
-        yield (f"lacks {counted(gang.lacks, 'pod')}{f': {needs}' if needs else ''}",)
+    known = gang.waiting if facts.job is None else gang.waiting + gang.missing
+    lacks = f"lacks {counted(gang.lacks, 'pod')}"
+    if not needs or not 0 < known < gang.lacks:
+        yield (f"{lacks}{f': {needs}' if needs else ''}",)
+        return
+    told = [f"{counted(known, 'pod')} that {_verb(known, 'exist' if facts.job is None else 'wait')}: {needs}"]
+    if facts.job is None and gang.missing:  # nobody knows what they will request
+        told.append(f"{counted(gang.missing, 'pod')} {_verb(gang.missing, 'do')} not exist yet")
+    if failed:
+        told.append(f"{have(failed)} failed")
+    yield ("; ".join([lacks, *told]),)
 
 
 def _verb(number: int, verb: str) -> str:

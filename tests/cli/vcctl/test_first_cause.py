@@ -46,7 +46,7 @@ def test_a_gang_below_its_minimum_for_failed_pods_can_never_start() -> None:
     )
     assert section(found, "Gang") == [
         ("needs 3 pods at the same time; 0 have a node, 0 have succeeded, 1 has failed, 2 wait, 0 do not exist yet",),
-        ("lacks 3 pods: cpu 4",),
+        ("lacks 3 pods; 2 pods that wait: cpu 4; 1 has failed",),
     ]
 
 
@@ -349,8 +349,8 @@ def test_a_job_that_is_deleted_in_the_foreground_waits_for_its_pods() -> None:
     found = explained(job=deleted("foregroundDeletion"), pods=pods)
 
     assert found.answer == (
-        "it is being deleted, and waits until its pods are gone: fg-a-0 terminates since 2m30s, finalizers x.io/hold; "
-        "fg-a-1 terminates since 2m30s; fg-a-2 is not being deleted yet, and 1 more"
+        "it is being deleted, and waits until its pods are gone: fg-a-0 has been terminating for 2m30s, finalizers x.io/hold; "
+        "fg-a-1 has been terminating for 2m30s; fg-a-2 is not being deleted yet, and 1 more"
     )
     assert found.ways_out == (
         "kubectl describe pod fg-a-0 -n a    # what keeps it?",
