@@ -20,6 +20,7 @@ _ENDED: Final = frozenset({"Completed", "Failed", "Terminated"})
 _KILLING: Final = frozenset({"Restarting", "Terminating", "Completing"})
 _QUIET: Final = frozenset({"", "Created", "MinAvailableReached"})
 _ANSWERS_FAILURES: Final = frozenset({"PodFailed", "*"})
+_OF_KUBERNETES: Final = "default-scheduler"
 _SHOWN: Final = 3
 
 
@@ -159,8 +160,11 @@ def _of_the_scheduler(facts: Facts, gang: Gang, around: Surroundings) -> Answer 
     if name == keys.SCHEDULER_NAME or scheduler_words.has_spoken(facts):
         return None
     what = "the job and create it" if facts.job is not None else "its pods and create them"
+    way = f"delete {what} with schedulerName {keys.SCHEDULER_NAME}"
+    if name == _OF_KUBERNETES:
+        return f"it is for scheduler {name}, which starts no gangs", [way]
     return f"it is for scheduler {name}, and no scheduler of this name has answered", [
-        f"delete {what} with schedulerName {keys.SCHEDULER_NAME}, or run a scheduler with --scheduler-name={name}"
+        f"{way}, or run a scheduler with --scheduler-name={name}"
     ]
 
 

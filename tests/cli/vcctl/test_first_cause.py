@@ -262,6 +262,16 @@ def test_a_scheduler_that_nobody_runs_is_named() -> None:
     )
 
 
+def test_the_scheduler_of_kubernetes_is_not_to_be_replaced() -> None:
+    job = vcjob()
+    job["spec"]["schedulerName"] = "default-scheduler"
+
+    found = explained(job=job, group=gang("Pending"))
+
+    assert found.answer == "it is for scheduler default-scheduler, which starts no gangs"
+    assert found.ways_out == ("delete the job and create it with schedulerName volcano",)
+
+
 def test_pods_for_a_scheduler_that_nobody_runs_name_it() -> None:
     pods = [member(f"w-{number}") for number in range(4)]
     for pod in pods:
@@ -349,8 +359,8 @@ def test_a_job_that_is_deleted_in_the_foreground_waits_for_its_pods() -> None:
     found = explained(job=deleted("foregroundDeletion"), pods=pods)
 
     assert found.answer == (
-        "it is being deleted, and waits until its pods are gone: fg-a-0 has been terminating for 2m30s, finalizers x.io/hold; "
-        "fg-a-1 has been terminating for 2m30s; fg-a-2 is not being deleted yet, and 1 more"
+        "it is being deleted, and waits until its pods are gone: fg-a-0 has been terminating for 2m30s, finalizers "
+        "x.io/hold; fg-a-1 has been terminating for 2m30s; fg-a-2 is not being deleted yet, and 1 more"
     )
     assert found.ways_out == (
         "kubectl describe pod fg-a-0 -n a    # what keeps it?",
