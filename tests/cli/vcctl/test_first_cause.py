@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
 
+from tests.cli.vcctl.canned import Canned, call_of
 from tests.cli.vcctl.gangs import NOW, QUEUE_TREE, facts, gang, machine, member, section, share, vcjob
 from volcano_py.client.node_affinity import unmatched
+from volcano_py.client.problem import ApiProblem, Problem
 from volcano_py.client.waiting_facts import Facts
 from volcano_py.client.why import Explanation, why_job, why_queue
+from volcano_py.kube.resource import VCJOBS
 
 FAILED = {"phase": "Failed"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -390,3 +394,15 @@ def test_a_job_that_is_deleted_says_what_it_waits_for(finalizers: tuple[str, ...
 
     assert found.answer.startswith(answer)
     assert way_out in " ".join(found.ways_out)
+
+
+def test_a_name_that_is_taken_until_pods_are_gone_says_so() -> None:
+    call = call_of("job run train -n a", Canned({VCJOBS: [deleted("foregroundDeletion")]}), io.StringIO(), NOW)
+
+    with pytest.raises(Problem) as problem, call.about(VCJOBS, "train", namespace="a"):
+        raise ApiProblem(409, "AlreadyExists", 'jobs "train" already exists')
+
+    assert str(problem.value) == (
+        'jobs "train" already exists; it is being deleted and waits until its pods are gone: '
+        "try again when it is gone, or choose another name"
+    )
