@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 from volcano_py.api.nesting import decoded
 from volcano_py.client.access import Access
-from volcano_py.client.problem import ApiProblem, Problem
+from volcano_py.client.problem import ApiProblem, Problem, Unreachable
 from volcano_py.kube.resource import Resource
 
 Obj = dict[str, Any]
@@ -171,7 +171,7 @@ class Api:
             while line := answer.readline():
                 yield line.decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
-            raise Problem(f"the answer of the API server broke off: {error or type(error).__name__}") from error
+            raise Unreachable(f"the answer of the API server broke off: {error or type(error).__name__}") from error
         finally:
             if connection is not None:
                 connection.close()
@@ -270,7 +270,7 @@ class Api:
                 raise refusal
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise Problem(_unreachable(access, error)) from error
+            raise Unreachable(_unreachable(access, error)) from error
         return answer
 
 

@@ -1,12 +1,15 @@
 """Objects from YAML files."""
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from volcano_py.client.problem import Problem, in_one_line
 from volcano_py.kube.resource import Resource
+
+_MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 def read_documents(path: str, kind: Resource, *, generated: bool = False) -> list[dict[str, Any]]:
@@ -21,6 +24,8 @@ def read_documents(path: str, kind: Resource, *, generated: bool = False) -> lis
         raise Problem(f"file {path} is not text in UTF-8; name a YAML file") from error
     try:
         found = [one for one in yaml.load_all(text, Loader=_Plain) if one is not None]
+    except _Twice as error:
+        raise Problem(f"file {path} has {error}; leave one of them out") from error
     except yaml.YAMLError as error:
         raise Problem(f"file {path} is not YAML: {in_one_line(error)}") from error
     if not found:
@@ -30,8 +35,25 @@ def read_documents(path: str, kind: Resource, *, generated: bool = False) -> lis
     return found
 
 
+class _Twice(yaml.YAMLError):
+    """A map has a key twice; YAML forbids that, and the library takes the last one."""
+
+
 class _Plain(yaml.SafeLoader):
-    """Leaves times as text, because JSON has none."""
+    """Leaves times as text, because JSON has none, and refuses keys that a map has twice."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Return a map as it is written."""
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+                continue
+            line = key.start_mark.line + 1
+            if key.value in lines:
+                raise _Twice(f"the key {key.value} twice in one map, in lines {lines[key.value]} and {line}")
+            lines[key.value] = line
+        return node
 
 
 _Plain.yaml_implicit_resolvers = {
@@ -45,14 +67,19 @@ def _check(obj: Any, path: str, kind: Resource, *, generated: bool) -> None:
         raise Problem(
             f"file {path} has a document that is no {kind.kind}: it is no map with apiVersion, kind and metadata"
         )
-    given = (obj.get("apiVersion") or kind.api_version, obj.get("kind") or kind.kind)
-    if given != (kind.api_version, kind.kind):
-        raise Problem(
-            f"file {path} has a {given[1]} of {given[0]}; this command takes {kind.kind} of {kind.api_version}"
-        )
+    is_a = (obj.get("apiVersion") or kind.api_version, obj.get("kind") or kind.kind)
+    if is_a != (kind.api_version, kind.kind):
+        raise Problem(f"file {path} has a {is_a[1]} of {is_a[0]}; this command takes {kind.kind} of {kind.api_version}")
     if not isinstance(obj.get("metadata"), dict):
         raise Problem(f"file {path} has a {kind.kind} without metadata; write metadata.name")
-    names = [obj["metadata"].get(field) for field in ("name", *(("generateName",) if generated else ()))]
-    if not any(isinstance(name, str) and name for name in names):
+    texts = {field: obj["metadata"].get(field) for field in ("name", "generateName", "namespace")}
+    for field, given in texts.items():
+        if given is not None and not isinstance(given, str):
+            what = "a number" if type(given) in (int, float) else "no text"
+            raise Problem(
+                f"file {path} has a {kind.kind} whose metadata.{field} is {what}: {json.dumps(given, default=str)}; "
+                "write it in quotes"
+            )
+    if not (texts["name"] or (generated and texts["generateName"])):
         raise Problem(f"file {path} has a {kind.kind} without a name; write metadata.name")
     obj.update(apiVersion=kind.api_version, kind=kind.kind)

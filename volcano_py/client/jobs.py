@@ -70,8 +70,7 @@ def job_of_one_task(
     }
     if command:
         container["command"] = list(command)
-    task = {
-        "name": name,
+    task = {  # it has no name, as in Volcano: its pods are called <job>-default0-0
         "replicas": replicas,
         "template": {
             "metadata": {"name": name, "labels": {"job.volcano.sh": name}},

@@ -16,6 +16,10 @@ class ApiProblem(Problem):
         """When the server wants to be asked again; 0 if it does not say so."""
 
 
+class Unreachable(Problem):
+    """The API server does not answer; it may do so later."""
+
+
 def in_one_line(error: Exception) -> str:
     """Return what is wrong with a YAML text, without the name that the library has for the text."""
     return " ".join(str(error).replace(' in "<unicode string>",', " in").split())

@@ -3,17 +3,25 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from volcano_py.api import keys
-from volcano_py.client import amounts
+from volcano_py.client import amounts, node_affinity
 from volcano_py.client.amounts import Amounts
 
 Obj = Mapping[str, Any]
 _ENDED = frozenset({"Succeeded", "Failed"})
-TOO_SMALL: Final = "node is too small"
-"""A pod does not fit even if the node is empty."""
 ALL_NODES = "all nodes"
+
+
+class Refusal(NamedTuple):
+    """Why a node takes no pod, or no more."""
+
+    text: str
+    way: str = ""
+    """What helps, if the amounts on the node do not matter; empty if they do."""
+    too_small: bool = False
+    """Whether a pod does not fit even if the node is empty."""
 
 
 class Level(NamedTuple):
@@ -26,6 +34,8 @@ class Level(NamedTuple):
     allocated: Amounts
     lacks: Amounts
     """What the gang needs beyond the capability."""
+    never: Amounts
+    """What the gang needs in all, where that alone is beyond the capability."""
 
 
 class NodeGroup(NamedTuple):
@@ -35,9 +45,18 @@ class NodeGroup(NamedTuple):
     nodes: int
     fitting: int
     """Pods of this shape for which there is room."""
-    reason: str
-    """Why most nodes do not take more."""
-    refusing: int
+    refusals: tuple[tuple[Refusal, int], ...]
+    """Why nodes do not take more, and how many nodes say so; the most common first."""
+
+    @property
+    def reason(self) -> str:
+        """Why most nodes do not take more."""
+        return self.refusals[0][0].text if self.refusals else ""
+
+    @property
+    def refusing(self) -> int:
+        """How many nodes give that reason."""
+        return self.refusals[0][1] if self.refusals else 0
 
 
 class Holder(NamedTuple):
@@ -61,8 +80,8 @@ def path_of(queue: str, queues: Iterable[Obj]) -> list[str]:
     return path
 
 
-def levels(queue: str, queues: Sequence[Obj], needed: Amounts) -> list[Level]:
-    """Return what each level allows."""
+def levels(queue: str, queues: Sequence[Obj], needed: Amounts, held: Amounts) -> list[Level]:
+    """Return what each level allows a gang that needs something, and holds something already."""
     by_name = {one["metadata"]["name"]: one for one in queues}
     found = []
     for name in path_of(queue, queues):
@@ -74,8 +93,10 @@ def levels(queue: str, queues: Sequence[Obj], needed: Amounts) -> list[Level]:
             if resource in capability and amount > 0
         }
         lacks = {resource: amount for resource, amount in beyond.items() if amount > 0}
+        in_all = {resource: needed[resource] + held.get(resource, Fraction()) for resource in lacks}
+        never = {resource: amount for resource, amount in in_all.items() if amount > capability[resource]}
         state = str(status.get("state") or "")
-        found.append(Level(name, state, capability, amounts.read(spec.get("deserved")), allocated, lacks))
+        found.append(Level(name, state, capability, amounts.read(spec.get("deserved")), allocated, lacks, never))
     return found
 
 
@@ -88,7 +109,7 @@ def node_groups(nodes: Iterable[Obj], placed: Iterable[Obj], pod: Obj) -> list[N
         if name and (one.get("status") or {}).get("phase") not in _ENDED:
             used.setdefault(name, []).append(requests.of(one))
     wanted = amounts.requests_of(pod)
-    groups: dict[str, list[tuple[int, str]]] = {}
+    groups: dict[str, list[tuple[int, Refusal]]] = {}
     for node in nodes:
         metadata = node["metadata"]
         group = (metadata.get("labels") or {}).get(keys.LABEL_NODE_GROUP) or ALL_NODES
@@ -97,9 +118,8 @@ def node_groups(nodes: Iterable[Obj], placed: Iterable[Obj], pod: Obj) -> list[N
         groups["no group"] = groups.pop(ALL_NODES)
     found = []
     for group, judged in sorted(groups.items()):
-        reasons = Counter(reason for _, reason in judged if reason)
-        reason, refusing = reasons.most_common(1)[0] if reasons else ("", 0)
-        found.append(NodeGroup(group, len(judged), sum(count for count, _ in judged), reason, refusing))
+        refusals = tuple(Counter(refusal for _, refusal in judged).most_common())
+        found.append(NodeGroup(group, len(judged), sum(count for count, _ in judged), refusals))
     return found
 
 
@@ -135,34 +155,51 @@ def _name(group: Obj) -> str:
     return f"{group['metadata'].get('namespace', '')}/{owner['name']}" if owner else _key(group)
 
 
-def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> tuple[int, str]:
+def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> tuple[int, Refusal]:
     """Return how many such pods a node takes, and why not more."""
-    spec, status = node.get("spec") or {}, node.get("status") or {}
-    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
-    if conditions.get("Ready", "True") != "True":
-        return 0, "node is not ready"
-    if spec.get("unschedulable"):
-        return 0, "node is cordoned"
-    labels = node["metadata"].get("labels") or {}
-    selector = (pod.get("spec") or {}).get("nodeSelector") or {}
-    if unmatched := [f"{key}={value}" for key, value in selector.items() if labels.get(key) != value]:
-        return 0, f"node lacks label {unmatched[0]}"
-    tolerations = (pod.get("spec") or {}).get("tolerations") or ()
-    for taint in spec.get("taints") or ():
-        if taint.get("effect") in ("NoSchedule", "NoExecute") and not any(
-            _tolerates(one, taint) for one in tolerations
-        ):
-            return 0, f"taint {taint.get('key')} is not tolerated"
-    allocatable = amounts.read(status.get("allocatable"))
+    if refusal := _refusal(node, pod.get("spec") or {}):
+        return 0, refusal
+    allocatable = amounts.read((node.get("status") or {}).get("allocatable"))
     free = {name: allocatable.get(name, Fraction()) - used.get(name, Fraction()) for name in wanted}
     room = {name: int(free[name] // amount) for name, amount in wanted.items() if amount > 0}
     count = min(room.values(), default=0)
     if count > 0:
         scarce = sorted(name for name, number in room.items() if number == count)
-        return count, f"{', '.join(scarce)} used up after {count}"
+        return count, Refusal(f"{', '.join(scarce)} used up after {count}")
     short = sorted(name for name, number in room.items() if number < 1)
     never = [name for name in short if allocatable.get(name, Fraction()) < wanted[name]]
-    return 0, f"{TOO_SMALL}: {', '.join(never)}" if never else f"not enough free {', '.join(short)}"
+    if never:
+        return 0, Refusal(f"node is too small: {', '.join(never)}", too_small=True)
+    return 0, Refusal(f"not enough free {', '.join(short)}")
+
+
+def _refusal(node: Obj, wishes: Obj) -> Refusal | None:
+    """Return why a node takes no pod with such a spec, however much room it has."""
+    spec = node.get("spec") or {}
+    conditions = {one.get("type"): one.get("status") for one in (node.get("status") or {}).get("conditions") or ()}
+    if conditions.get("Ready", "True") != "True":
+        return Refusal("node is not ready", "add nodes, or repair those that are not ready")
+    if spec.get("unschedulable"):
+        return Refusal("node is cordoned", "add nodes, or uncordon nodes (kubectl uncordon NODE)")
+    labels = node["metadata"].get("labels") or {}
+    selector = (wishes.get("nodeSelector") or {}).items()
+    if lacking := [f"{key}={value}" for key, value in selector if labels.get(key) != value]:
+        label = ",".join(lacking)
+        return Refusal(f"node lacks label {label}", f"label nodes with {label}, or correct nodeSelector")
+    if unmatched := node_affinity.unmatched(wishes, node):
+        return Refusal(
+            f"node affinity {unmatched} does not match",
+            f"label nodes so that {unmatched} holds, or correct the node affinity",
+        )
+    tolerations = wishes.get("tolerations") or ()
+    for taint in spec.get("taints") or ():
+        if taint.get("effect") in ("NoSchedule", "NoExecute") and not any(
+            _tolerates(one, taint) for one in tolerations
+        ):
+            value = f"={taint['value']}" if taint.get("value") else ""
+            full = f"{taint.get('key')}{value}:{taint['effect']}"
+            return Refusal(f"taint {full} is not tolerated", f"tolerate the taint {full}, or remove it from nodes")
+    return None
 
 
 def _tolerates(toleration: Obj, taint: Obj) -> bool:

@@ -69,6 +69,8 @@ class MemberSpec(PodSpec, total=False):
     """What nodes judge of a pod, too."""
 
     nodeSelector: dict[str, str] | None
+    affinity: dict[str, Any] | None
+    schedulerName: str
     tolerations: list[dict[str, Any]] | None
 
 
@@ -90,10 +92,18 @@ class Metadata(TypedDict, total=False):
     ownerReferences: list[Owner] | None
 
 
+class MemberMetadata(Metadata, total=False):
+    """Whether a pod is being deleted, too."""
+
+    deletionTimestamp: str | None
+    deletionGracePeriodSeconds: int | None
+    finalizers: list[str] | None
+
+
 class Member(TypedDict, total=False):
     """A pod of the gang that is explained."""
 
-    metadata: Metadata
+    metadata: MemberMetadata
     spec: MemberSpec
     status: MemberStatus
 

@@ -22,7 +22,7 @@ TEMPLATE = {
 }
 
 
-def test_a_job_from_flags_has_one_task_with_its_name(cluster: Cluster) -> None:
+def test_a_job_from_flags_has_one_task_without_a_name(cluster: Cluster) -> None:
     line = (
         "job run -N hello -n default -i alpine -r 3 -m 2 -R cpu=500m,memory=1Gi -L cpu=2,memory=2Gi -q research -S mine"
     )
@@ -33,7 +33,7 @@ def test_a_job_from_flags_has_one_task_with_its_name(cluster: Cluster) -> None:
     assert (spec["minAvailable"], spec["schedulerName"], spec["queue"]) == (2, "mine", "research")
     (task,) = spec["tasks"]
     (container,) = task["template"]["spec"]["containers"]
-    assert (task["name"], task["replicas"]) == ("hello", 3)
+    assert ("name" in task, task["replicas"]) == (False, 3)
     assert task["template"]["metadata"] == {"name": "hello", "labels": {"job.volcano.sh": "hello"}}
     assert task["template"]["spec"]["restartPolicy"] == "Never"
     assert container == {
@@ -78,13 +78,19 @@ def _plain(name: str) -> dict[str, object]:
         ("job run -f /tmp/job.json", "only support yaml file"),
         ("job run -f /no/job.yaml", "file /no/job.yaml cannot be read: No such file or directory"),
         ("job run -N Hello_World", "Hello_World"),
-        ("job run -N x -n nowhere", 'namespaces "nowhere" not found'),
+        (
+            "job run -N x -n nowhere",
+            'job: namespaces "nowhere" not found; "kubectl get namespaces" lists those that exist',
+        ),
         ("job view", "job name (specified by --name or -N) is mandatory to view a particular job"),
         (
             "job view -N gone",
             '"gone" not found in namespace default; "vcctl job list -n default" lists those that exist',
         ),
-        ("job view -N gone -n nowhere", 'namespace nowhere does not exist either: "kubectl get namespaces" lists them'),
+        (
+            "job view -N gone -n nowhere",
+            'namespace nowhere does not exist either: "kubectl get namespaces" lists those',
+        ),
         ("job why gone", '"gone" not found in namespace default'),
         ("job logs gone", '"gone" not found in namespace default'),
         ("job wait gone --for=phase=Running", '"gone" not found in namespace default'),
@@ -97,6 +103,8 @@ def _plain(name: str) -> dict[str, object]:
         ("job delete -N gone", '"gone" not found'),
         ("job list -n nowhere", 'namespace nowhere does not exist; "kubectl get namespaces" lists those that do'),
         ("pod list -n nowhere", "namespace nowhere does not exist"),
+        ("jobflow describe -n nowhere", "namespace nowhere does not exist"),
+        ("jobtemplate describe -n nowhere", "namespace nowhere does not exist"),
         ("queue get", "queue name must be specified"),
         (
             "queue get -n gone",
@@ -424,7 +432,7 @@ def test_a_file_of_another_namespace_than_the_flag_is_refused(cluster: Cluster, 
         "leave one of them out"
     )
     path.write_text(yaml.safe_dump({**body, "metadata": {"name": "train", "namespace": "gone"}}))
-    assert "namespace gone does not exist" in cluster.refuses(f"job run -f {path}")
+    assert 'namespaces "gone" not found' in cluster.refuses(f"job run -f {path}")
 
 
 def test_a_file_may_leave_the_name_to_the_server(cluster: Cluster, tmp_path: Path) -> None:
@@ -455,7 +463,7 @@ def test_a_job_that_is_being_deleted_says_so(cluster: Cluster) -> None:
     cluster.api.patch(VCJOBS, "train", {"metadata": {"finalizers": ["example.com/audit"]}}, space)
     cluster.says(f"job delete train -n {space}")
 
-    assert "being deleted, and stays until example.com/audit" in cluster.says(f"job why train -n {space}")
+    assert "being deleted, and waits until example.com/audit" in cluster.says(f"job why train -n {space}")
     told = cluster.refuses(f"job run train -n {space}")
     assert told.endswith("try again when it is gone, or choose another name")
     cluster.api.patch(VCJOBS, "train", {"metadata": {"finalizers": None}}, space)

@@ -98,12 +98,32 @@ def test_what_is_wrong_is_said_with_a_way_out(line: str, sentence: str) -> None:
         ("job lst", 'Failed to execute command: unknown command "lst" for "vcctl job"; did you mean "list"?'),
         ("job list --nope", 'Failed to list job: unknown flag: --nope; "vcctl job list --help" lists the flags'),
         ("version x", "Failed to version: unexpected argument 'x': this command takes flags only"),
+        ("-n default jbo", 'Failed to execute command: unknown command "jbo" for "vcctl"; did you mean "job"?'),
+        ("job -h lst", 'Failed to execute command: unknown command "lst" for "vcctl job"; did you mean "list"?'),
+        ("job --nope -h", 'Failed to job: unknown flag: --nope; "vcctl --help" lists the commands'),
         ("job --nope", 'Failed to job: unknown flag: --nope; "vcctl --help" lists the commands'),
     ],
 )
 def test_a_wrong_command_line_ends_with_255(line: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert start("vcctl", line.split()) == 255
     assert capsys.readouterr().out.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "line", ["-h job list", "job -h list", "--help job list", "-n default -h job list", "-A job -h list"]
+)
+def test_help_may_be_asked_for_before_the_command(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert start("vcctl", line.split()) == 0
+    told = capsys.readouterr().out
+
+    assert start("vcctl", ["job", "list", "--help"]) == 0
+    assert told == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", ["-n default --help", "-n default", "job -n default -h"])
+def test_a_flag_without_a_command_is_no_unknown_flag(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert start("vcctl", line.split()) == 0
+    assert "Commands:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("line", ["", "--help", "help", "-h"])

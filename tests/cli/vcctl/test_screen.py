@@ -142,6 +142,14 @@ def test_logs_that_cannot_be_printed_say_why(line: str, texts: Mapping[str, str 
         logged(line, texts)
 
 
+def test_a_task_without_a_name_is_called_by_its_place() -> None:
+    api = WithLogs({})
+    api._lists = {**api._lists, VCJOBS: [{**JOB, "spec": {"tasks": [{"name": "ps"}, {}]}}]}
+
+    with pytest.raises(Problem, match="has no task 'x'; its tasks: ps, default1"):
+        logs.print_logs(call_of("job logs train -n a --task x", api, io.StringIO(), NOW))
+
+
 def test_a_pod_without_a_node_is_not_an_empty_log() -> None:
     api = WithLogs(TEXTS)
     for one in api.list(PODS)[1:]:

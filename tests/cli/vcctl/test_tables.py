@@ -63,6 +63,45 @@ def test_jobs_of_all_namespaces() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("spec", "status", "shown"),
+    [
+        ({"minAvailable": 3}, {"minAvailable": 4}, "3"),
+        ({}, {"minAvailable": 4}, "4"),
+        ({"minAvailable": 0}, {}, "7"),
+        ({}, {}, "7"),
+        ({"tasks": [{"replicas": 2, "minAvailable": 1}, {"replicas": 5}]}, {}, "6"),
+        (
+            {"tasks": [{"replicas": 8, "partitionPolicy": {"partitionSize": 2, "minPartitions": 3}}, {"replicas": 1}]},
+            {},
+            "7",
+        ),
+    ],
+)
+def test_a_minimum_that_nobody_gave_is_the_default(spec: dict[str, Any], status: dict[str, Any], shown: str) -> None:
+    job = vcjob("train")
+    job["spec"] = {"tasks": job["spec"]["tasks"], **spec}
+    job["status"].update(status)
+
+    assert printed(job_reading.list_jobs, "job list", job).splitlines()[1].split()[5] == shown
+    assert f"  Min Available:     \t{shown}\n" in printed(job_reading.view_job, "job view train", job)
+
+
+@pytest.mark.parametrize(("line", "run"), [("job list", job_reading.list_jobs), ("pod list", pod.list_pods)])
+def test_an_empty_namespace_is_all_of_them_with_a_column(line: str, run: Any) -> None:
+    listed = vcjob("train", "a") if line == "job list" else pods_of("Running")
+
+    assert printed(run, f"{line} -n=", listed) == printed(run, f"{line} -A", listed)
+    assert printed(run, f"{line} -n=", listed).startswith("Namespace")
+
+
+def test_labels_and_annotations_keep_their_letters() -> None:
+    job = vcjob("train")
+    job["metadata"].update(labels={"team": "a"}, annotations={"owner": "Jörg 山"})
+
+    assert 'Annotations:\t{"owner":"Jörg 山"}\n' in printed(job_reading.view_job, "job view train", job)
+
+
 def test_jobs_with_queue_priority_and_age() -> None:
     head, row = printed(job_reading.list_jobs, "job list -o wide", vcjob("train")).splitlines()
 

@@ -5,107 +5,18 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from tests.cli.vcctl.canned import Canned, call_of
+from tests.cli.vcctl.gangs import NOW, QUEUE_TREE, THEN, facts, gang, machine, member, section, share, vcjob
 from volcano_py.cli.vcctl import explaining
 from volcano_py.client.api import Obj
 from volcano_py.client.problem import ApiProblem
 from volcano_py.client.waiting_facts import Facts, facts_of_job, facts_of_queue
-from volcano_py.client.why import Explanation, why_job, why_queue
+from volcano_py.client.why import why_job, why_queue
 from volcano_py.kube.resource import EVENTS, NODES, PODGROUPS, PODS, QUEUES, VCJOBS, Resource
-
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-THEN = "2026-03-01T11:00:00Z"
-UID = "uid-of-train"
-
-
-def template(cpu: str = "2", **spec: Any) -> dict[str, Any]:
-    return {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}], **spec}}
-
-
-def vcjob(phase: str = "Pending", *, replicas: int = 4, reason: str = "Created", message: str = "", **pod: Any) -> Any:
-    return {
-        "metadata": {"name": "train", "namespace": "a", "uid": UID, "creationTimestamp": THEN},
-        "spec": {
-            "queue": "research",
-            "minAvailable": replicas,
-            "tasks": [{"name": "w", "replicas": replicas, "template": template(**pod)}],
-        },
-        "status": {"state": {"phase": phase, "reason": reason, "message": message, "lastTransitionTime": THEN}},
-    }
-
-
-def gang(phase: str = "Inqueue", name: str = "train-uid", owner: str = UID, **status: Any) -> dict[str, Any]:
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "a",
-            "creationTimestamp": THEN,
-            "ownerReferences": [{"kind": "Job", "name": name.partition("-")[0], "uid": owner}],
-        },
-        "spec": {
-            "queue": "research",
-            "minMember": 4,
-            "minResources": {"cpu": "8", "count/pods": "4", "requests.cpu": "8"},
-        },
-        "status": {"phase": phase, **status},
-    }
-
-
-def share(name: str, parent: str = "root", state: str = "Open", **more: Any) -> dict[str, Any]:
-    spec = {"parent": "" if name == "root" else parent, **({"capability": more["may"]} if "may" in more else {})}
-    return {"metadata": {"name": name}, "spec": spec, "status": {"state": state, "allocated": more.get("used", {})}}
-
-
-def machine(name: str, cpu: str = "8", group: str = "", **spec: Any) -> dict[str, Any]:
-    labels = {"volcano.sh/nodegroup-name": group} if group else {}
-    conditions = [{"type": "Ready", "status": spec.pop("ready", "True")}]
-    return {
-        "metadata": {"name": name, "labels": labels},
-        "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "pods": "110"}, "conditions": conditions},
-    }
-
-
-def member(name: str, node: str = "", group: str = "train-uid", owner: str = UID, cpu: str = "2", **status: Any) -> Any:
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "a",
-            "annotations": {"scheduling.k8s.io/group-name": group, "volcano.sh/task-spec": "w"},
-            "ownerReferences": [{"uid": owner}],
-        },
-        "spec": {**template(cpu)["spec"], **({"nodeName": node} if node else {})},
-        "status": {"phase": "Running" if node else "Pending", **status},
-    }
-
-
-QUEUE_TREE = [share("root"), share("research")]
-
-
-def facts(**given: Any) -> Facts:
-    own = given.get("pods", [])
-    return Facts(
-        job=given.get("job", vcjob()),
-        group=given.get("group", gang()),
-        pods=own,
-        queues=given.get("queues", QUEUE_TREE),
-        groups=[*([given["group"]] if given.get("group") else []), *given.get("groups", [])],
-        nodes=given.get("nodes", [machine("n1"), machine("n2")]),
-        placed=[*own, *given.get("others", [])],
-        events=given.get("events", []),
-        debug=given.get("debug"),
-        notes=given.get("notes", []),
-    )
-
-
-def section(found: Explanation, title: str) -> list[tuple[str, ...]]:
-    return next((list(one.rows) for one in found.sections if one.title.startswith(title)), [])
-
 
 ANSWERS = [
     (facts(job=vcjob("Completed", message="all done")), "it does not wait: it is Completed (all done)", ""),
@@ -130,9 +41,14 @@ ANSWERS = [
         "vcctl queue why research",
     ),
     (
-        facts(queues=[share("root", may={"cpu": "7"}), share("research", may={"cpu": "10"})]),
-        "queue root has no room: it may use cpu 7, 0 is in use, and the gang needs 8 more",
+        facts(queues=[share("root", may={"cpu": "9"}, used={"cpu": "4"}), share("research", may={"cpu": "10"})]),
+        "queue root has no room: it may use cpu 9, 4 is in use, and the gang needs 8 more",
         "raise the capability",
+    ),
+    (
+        facts(queues=[share("root", may={"cpu": "7"}), share("research", may={"cpu": "8"}, used={"cpu": "1"})]),
+        "it can never start here: it needs cpu 8, and queue root may use at most cpu 7",
+        "raise the capability of queue root, or ask for less",
     ),
     (
         facts(nodes=[machine("n1", "3"), machine("n2", "3"), machine("n3", "1")]),
@@ -203,7 +119,7 @@ def test_the_gang_is_told_in_numbers() -> None:
     found = why_job(facts(pods=[member("w-0", "n1"), member("w-1")]), NOW)
 
     assert section(found, "Gang") == [
-        ("needs 4 pods at the same time; 1 have a node, 0 have succeeded, 1 wait, 2 do not exist yet",),
+        ("needs 4 pods at the same time; 1 has a node, 0 have succeeded, 0 have failed, 1 waits, 2 do not exist yet",),
         ("lacks 3 pods: cpu 6",),
     ]
 
@@ -237,8 +153,8 @@ def test_nodes_are_told_by_group_with_the_reason_of_most() -> None:
 
     assert section(found, "Nodes, for a pod of cpu 2") == [
         ("fast", "4", "0", "node is too small: cpu (3 nodes)"),
-        ("no group", "1", "0", "not enough free cpu (1 nodes)"),
-        ("slow", "1", "2", "cpu used up after 2 (1 nodes)"),
+        ("no group", "1", "0", "not enough free cpu (1 node)"),
+        ("slow", "1", "2", "cpu used up after 2 (1 node)"),
     ]
 
 
@@ -457,7 +373,7 @@ def test_a_gang_without_a_job_waits_for_its_missing_pods() -> None:
 
     found = why_job(facts(job=None, group=alone, pods=[member("w-0")]), NOW)
 
-    assert found.answer == "only 1 of the 4 pods that the gang needs exist"
+    assert found.answer == "only 1 of the 4 pods that the gang needs exists"
     assert found.ways_out == ("create the missing pods, or lower minMember of the PodGroup",)
     assert "3 do not exist yet" in section(found, "Gang")[0][0]
 

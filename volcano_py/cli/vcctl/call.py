@@ -63,7 +63,7 @@ class Call:
                     server=flags.text("master"), kubeconfig=flags.text("kubeconfig"), context=flags.text("context")
                 ),
                 self._timeout_s,
-                self._warn,
+                self.warn,
             )
         return self._api
 
@@ -80,8 +80,8 @@ class Call:
         """Print a line, without control characters that somebody put into an object."""
         self._out.write(f"{harmless(text)}\n")
 
-    def _warn(self, text: str) -> None:
-        """Show a warning of the API server as kubectl does, apart from the output."""
+    def warn(self, text: str) -> None:
+        """Show a warning, such as those of the API server, as kubectl does: apart from the output."""
         print(f"Warning: {harmless(text)}", file=sys.stderr)
 
     def flush(self) -> None:
@@ -135,7 +135,8 @@ class Call:
 
             space = namespace or self.namespace
             if kind.namespaced and space and not self.api.exists(NAMESPACES, space):
-                return f'; namespace {space} does not exist either: "kubectl get namespaces" lists them'
+                said = "" if f'namespaces "{space}"' in str(problem) else f"namespace {space} does not exist either: "
+                return f'; {said}"kubectl get namespaces" lists those that exist'
             where = f" in namespace {space}" if kind.namespaced and space else ""
             return f'{where}; "{list_command}" lists those that exist' if list_command else where
         if status == 401:
@@ -155,7 +156,9 @@ class Call:
             with suppress(Problem):
                 metadata = self.api.get(kind, name, namespace if kind.namespaced else "").get("metadata") or {}
         if metadata.get("deletionTimestamp"):
-            waits = ", ".join(metadata.get("finalizers") or ())
-            behind = f" until {waits} is removed from metadata.finalizers" if waits else ""
+            from volcano_py.client.leaving import waits_until
+
+            until = waits_until(metadata)
+            behind = f" and waits until {until}" if until else ""
             return f"; it is being deleted{behind}: try again when it is gone, or choose another name"
         return "; choose another name or delete it first"

@@ -16,9 +16,10 @@ def table(program: str) -> tuple[Command, ...]:
 
 
 def find(program: str, words: Sequence[str]) -> tuple[Command | None, list[str]]:
-    """Return the command that words name, and its flags and arguments; None if a word names no command.
+    """Return the command that words name, and its flags and arguments.
 
-    Flags may stand before the command, as in kubectl: `vcctl -n team-a job list`.
+    Flags may stand before the command, as in kubectl: `vcctl -n team-a job list`. If a word names no command, return
+    None and the words without the flags that stand before it.
     """
     known = table(program)
     command, left, before = known[0], list(words), list[str]()
@@ -26,17 +27,25 @@ def find(program: str, words: Sequence[str]) -> tuple[Command | None, list[str]]
         if left[0] == "help":
             left = [*left[1:], "--help"]
             continue
+        if left[0] in HELP:
+            before, left = [*before, left[0]], left[1:]
+            continue
         if left[0].startswith("-"):
-            if left[0] in HELP or not any(one.run and _knows(one, left[0]) for one in _below(known, command)):
+            if not known_below(program, command, left[0]):
                 break
             takes = 2 if _needs_value(known, command, left) else 1
             before, left = before + left[:takes], left[takes:]
             continue
         deeper = next((one for one in known if one.path == (*command.path, left[0])), None)
         if deeper is None:
-            return None, left
+            return None, [*command.path[1:], *left]
         command, left = deeper, left[1:]
     return command, before + left
+
+
+def known_below(program: str, group: Command, word: str) -> bool:
+    """Say whether a command of a group knows a flag."""
+    return word in HELP or any(one.run and _knows(one, word) for one in _below(table(program), group))
 
 
 def _below(known: Sequence[Command], group: Command) -> list[Command]:

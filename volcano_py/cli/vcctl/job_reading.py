@@ -12,6 +12,7 @@ from volcano_py.cli.vcctl.texts import columns, one_line, padded, wrapped
 from volcano_py.client.ages import age, day
 from volcano_py.client.api import Obj
 from volcano_py.client.problem import Problem
+from volcano_py.client.sizes import minimum_of, replicas_of
 from volcano_py.kube.resource import EVENTS, VCJOBS
 
 _COLUMNS: Final = (
@@ -70,10 +71,9 @@ def _listing(call: Call) -> Listing:
         ]
 
     wide = flags.text("output") == "wide"
-    everywhere = flags.on("all-namespaces")
     return Listing(
         VCJOBS,
-        lambda jobs: _table(jobs, call, everywhere=everywhere, wide=wide),
+        lambda jobs: _table(jobs, call, everywhere=not call.namespace, wide=wide),
         call.namespace,
         selector if by_labels else "",
         chosen,
@@ -97,9 +97,9 @@ def _table(jobs: Sequence[Mapping[str, Any]], call: Call, *, everywhere: bool, w
 
 def _row(job: Mapping[str, Any]) -> list[str]:
     metadata, status = job["metadata"], job.get("status") or {}
-    replicas = sum(int(task.get("replicas") or 0) for task in _spec(job).get("tasks") or ())
+    replicas = sum(map(replicas_of, _spec(job).get("tasks") or ()))
     numbers = (
-        *(replicas, _spec(job).get("minAvailable")),
+        *(replicas, minimum_of(job)),
         *(status.get(name) for name in ("pending", "running", "succeeded", "failed", "unknown", "retryCount")),
     )
     return [
@@ -157,7 +157,7 @@ def _about(job: Obj, *, conditions: bool) -> list[str]:
         f"  Self Link:         \t{metadata.get('selfLink', '')}",
         f"  UID:               \t{metadata.get('uid', '')}",
         "Spec:",
-        f"  Min Available:     \t{spec.get('minAvailable', 0)}",
+        f"  Min Available:     \t{minimum_of(job)}",
         f"  Queue:             \t{spec.get('queue', '')}",
         "  Plugins:",
         *(
@@ -194,7 +194,9 @@ def _state(status: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _map(entries: Mapping[str, str] | None) -> str:
-    return json.dumps(entries, separators=(",", ":"), sort_keys=True) if entries else "<none>"
+    if not entries:
+        return "<none>"
+    return json.dumps(entries, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 
 
 def _task(task: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from typing import Any
+from typing import Any, Final
 
 from volcano_py.cli.vcctl.call import Call
 from volcano_py.cli.vcctl.job_reading import job_of
@@ -11,6 +11,8 @@ from volcano_py.client.documents import read_documents
 from volcano_py.client.jobs import job_of_one_task, lowered, raised, read_resources
 from volcano_py.client.problem import Problem
 from volcano_py.kube.resource import VCJOBS
+
+_OF_A_JOB: Final = {"name", "image", "min", "replicas", "requests", "limits", "scheduler", "queue"}
 
 
 def run_job(call: Call) -> int:
@@ -31,6 +33,8 @@ def run_job(call: Call) -> int:
             name = job["metadata"].get("name") or job["metadata"]["generateName"]
             told = f"file {path} puts job {name} into namespace {own}, and --namespace says {namespace}"
             raise Problem(f"{told}: leave one of them out")
+    if void := [f"--{flag.name}" for flag in call.command.flags if flag.name in flags.given & _OF_A_JOB]:
+        call.warn(f"file {path} says all about its jobs; these flags have no effect: {', '.join(void)}")
     for job in jobs:
         _create(call, job, str(job["metadata"].get("namespace") or namespace))
     return 0

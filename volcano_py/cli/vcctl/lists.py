@@ -49,7 +49,7 @@ def print_list(call: Call, listing: Listing) -> int:
     watched = call.flags.on("watch")
     form = call.flags.text("output")
     if not found:
-        _namespace_exists(call, listing)
+        require_namespace(call, listing.kind, listing.namespace)
     plain = form in ("name", "json", "yaml")
     table = _NONE if plain else listing.table(found)
     if form in ("json", "yaml") and not watched:
@@ -162,8 +162,7 @@ def _take(objects: dict[str, Obj], change: "Change") -> None:
             del objects[_name(obj)]
 
 
-def _namespace_exists(call: Call, listing: Listing) -> None:
+def require_namespace(call: Call, kind: Resource, space: str) -> None:
     """Raise Problem if nothing was found because the namespace does not exist."""
-    space = listing.namespace
-    if space and listing.kind.namespaced and not call.api.exists(NAMESPACES, space):
+    if space and kind.namespaced and not call.api.exists(NAMESPACES, space):
         raise Problem(f'namespace {space} does not exist; "kubectl get namespaces" lists those that do')

@@ -10,6 +10,7 @@ from volcano_py.cli.vcctl.job_reading import job_of
 from volcano_py.client import pods
 from volcano_py.client.api import Api, Obj
 from volcano_py.client.problem import Problem
+from volcano_py.client.sizes import tasks_of
 from volcano_py.kube.resource import PODS
 
 _FOLLOWED: Final = 20
@@ -60,7 +61,7 @@ def _said_by(call: Call, pods_: Sequence[Obj], *, following: bool) -> Iterator[l
 def _chosen(call: Call, job: Obj, found: list[Obj]) -> list[Obj]:
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     task, index = call.flags.text("task"), call.flags.text("index")
-    tasks = [str(one.get("name")) for one in (job.get("spec") or {}).get("tasks") or ()]
+    tasks = list(tasks_of(job))
     if task and task not in tasks:
         raise Problem(f"job {namespace}/{name} has no task {task!r}; its tasks: {', '.join(tasks)}")
     if not found:

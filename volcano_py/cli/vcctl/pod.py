@@ -32,7 +32,7 @@ def list_pods(call: Call) -> int:
 def _table(call: Call, found: Sequence[Mapping[str, Any]]) -> Table:
     headers = ["Name", "Ready", "Status", "Restart", "Age"]
     rows = [_row(call, pod) for pod in found]
-    if call.flags.on("all-namespaces"):
+    if not call.namespace:
         headers = ["Namespace", *headers]
         rows = [[str(pod["metadata"].get("namespace", "")), *row] for pod, row in zip(found, rows, strict=True)]
     if call.flags.text("output") == "wide":

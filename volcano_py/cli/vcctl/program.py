@@ -6,13 +6,16 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from typing import Final
 
-from volcano_py.cli.vcctl.finding import HELP, find, table
+from volcano_py.cli.vcctl.finding import HELP, find, known_below, table
 from volcano_py.cli.vcctl.flags import Command, UsageProblem, read_flags
 from volcano_py.client.problem import Problem
 
 FAILED = 255
 """The exit code of every failure; Volcano's programs have it, too."""
+_VERBS: Final = {"why": "explain"}
+"""What a command fails to do, if its name is no verb."""
 
 
 def start(program: str, arguments: Sequence[str] | None = None) -> int:
@@ -55,7 +58,7 @@ def _run(program: str, words: list[str]) -> int:
     command, rest = find(program, words)
     try:
         if command is None:
-            raise UsageProblem(_unknown(program, words))
+            raise UsageProblem(_unknown(program, rest))
         if not command.run or _wants_help(command, rest):
             return _help(program, command, rest)
         flags = read_flags(command, rest)
@@ -67,7 +70,7 @@ def _run(program: str, words: list[str]) -> int:
         sys.stdout.flush()
         return code
     except Problem as problem:
-        path = " ".join(reversed(command.path[1:])) if command else "execute command"
+        path = " ".join(_VERBS.get(one, one) for one in reversed(command.path[1:])) if command else "execute command"
         with suppress(BrokenPipeError):
             print(f"Failed to{' ' if path else ''}{path}: {problem}", flush=True)
             return FAILED
@@ -83,9 +86,10 @@ def _wants_help(command: Command, rest: Sequence[str]) -> bool:
 def _help(program: str, command: Command, rest: Sequence[str]) -> int:
     from volcano_py.cli.vcctl.help import help_text
 
-    strange = [word for word in rest if word not in HELP]
+    # A flag of any command below may stand before the command that is missing here.
+    strange = next((word for word in rest if word.startswith("-") and not known_below(program, command, word)), "")
     if not command.run and strange:
-        raise UsageProblem(f'unknown flag: {strange[0]}; "{shown(program)} --help" lists the commands')
+        raise UsageProblem(f'unknown flag: {strange}; "{shown(program)} --help" lists the commands')
     print(help_text(shown(program), command, table(program)), end="")
     return 0
 

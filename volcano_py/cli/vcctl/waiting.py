@@ -6,7 +6,7 @@ from typing import Final
 
 from volcano_py.cli.vcctl.call import Call
 from volcano_py.client.api import Obj
-from volcano_py.client.problem import ApiProblem, Problem
+from volcano_py.client.problem import ApiProblem, Problem, Unreachable
 from volcano_py.kube.resource import VCJOBS
 
 PHASES: Final = (
@@ -16,6 +16,7 @@ PHASES: Final = (
 _ENDS: Final = frozenset({"Completed", "Failed", "Terminated"})
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST_WATCH_S: Final = 240.0
+_PAUSE_S: Final = 0.5
 
 
 def wait_job(call: Call) -> int:
@@ -27,16 +28,32 @@ def wait_job(call: Call) -> int:
     limit = _seconds(call.flags.text("timeout"))
     deadline = time.monotonic() + limit
     phase = _look(call, name, namespace, wanted)
+    trouble: Problem | None = None
     while phase is not None:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise Problem(
+            raise trouble or Problem(
                 f"job {namespace}/{name} is still {phase or 'without a phase'} after {call.flags.text('timeout')}; "
                 f'"vcctl job why {name} -n {namespace}" says what it waits for'
             )
-        phase = _watch(call, name, namespace, wanted, min(left, _LONGEST_WATCH_S))
+        try:
+            if trouble is None:
+                phase = _watch(call, name, namespace, wanted, min(left, _LONGEST_WATCH_S))
+            else:
+                phase, trouble = _look(call, name, namespace, wanted), None
+        except Problem as problem:
+            if not _passes(problem):
+                raise
+            trouble = problem
+            time.sleep(min(_PAUSE_S, max(deadline - time.monotonic(), 0.0)))
     call.line(f"job {namespace}/{name}: {'deleted' if not wanted else 'condition met'}")
     return 0
+
+
+def _passes(problem: Problem) -> bool:
+    """Say whether a server that has answered before will answer again: it restarts, or has too much to do."""
+    cause = problem if isinstance(problem, ApiProblem) else problem.__cause__
+    return isinstance(problem, Unreachable) or (isinstance(cause, ApiProblem) and cause.status >= 500)
 
 
 def _wanted(text: str) -> frozenset[str]:

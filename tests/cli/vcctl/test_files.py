@@ -1,0 +1,88 @@
+"""Files of jobs, job flows and job templates: what is wrong in them is named, and flags beside them are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.vcctl.running import Cluster
+from volcano_py.client.documents import read_documents
+from volcano_py.client.problem import Problem
+from volcano_py.kube.resource import JOB_FLOWS, VCJOBS, Resource
+
+JOB = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: train}
+spec:
+  minAvailable: 1
+  tasks:
+  - name: w
+    replicas: 1
+    template: {spec: {containers: [{name: main, image: busybox}]}}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "file.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("metadata", "sentence"),
+    [
+        ("name: 123", "metadata.name is a number: 123; write it in quotes"),
+        ("name: 1.5", "metadata.name is a number: 1.5; write it in quotes"),
+        ("name: yes", "metadata.name is no text: true; write it in quotes"),
+        ("name: a, namespace: 7", "metadata.namespace is a number: 7; write it in quotes"),
+        ("generateName: 5", "metadata.generateName is a number: 5; write it in quotes"),
+        ("name: ''", "has a Job without a name; write metadata.name"),
+    ],
+)
+def test_a_name_that_is_no_text_must_be_quoted(tmp_path: Path, metadata: str, sentence: str) -> None:
+    path = written(tmp_path, JOB.replace("name: train", metadata))
+
+    with pytest.raises(Problem) as problem:
+        read_documents(str(path), VCJOBS, generated=True)
+
+    assert sentence in str(problem.value)
+
+
+@pytest.mark.parametrize("kind", [VCJOBS, JOB_FLOWS])
+def test_a_key_that_is_there_twice_is_named_with_its_lines(tmp_path: Path, kind: Resource) -> None:
+    path = written(tmp_path, f"{JOB}    replicas: 3\n")
+
+    with pytest.raises(Problem) as problem:
+        read_documents(str(path), kind)
+
+    assert str(problem.value) == (
+        f"file {path} has the key replicas twice in one map, in lines 8 and 10; leave one of them out"
+    )
+
+
+def test_a_merged_key_may_be_overridden(tmp_path: Path) -> None:
+    task = "spec:\n  tasks:\n  - &first {name: w, replicas: 1}\n  - {<<: *first, name: v}\n  - {<<: *first, name: u}\n"
+    path = written(tmp_path, f"metadata: {{name: a}}\n{task}")
+
+    (found,) = read_documents(str(path), VCJOBS)
+
+    assert found["spec"]["tasks"] == [{"name": name, "replicas": 1} for name in "wvu"]
+
+
+def test_flags_beside_a_file_are_named_because_they_have_no_effect(cluster: Cluster, tmp_path: Path) -> None:
+    space, path = cluster.namespace("beside"), written(tmp_path, JOB)
+
+    ran, warnings = cluster.warned(
+        f"job run other -f {path} -n {space} -i alpine -r 3 -m 2 -q a -S b -R cpu=1 -L cpu=1"
+    )
+
+    assert (ran.code, ran.out) == (0, "run job train successfully\n")
+    flags = "--image, --name, --min, --replicas, --requests, --limits, --scheduler, --queue"
+    assert warnings == f"Warning: file {path} says all about its jobs; these flags have no effect: {flags}\n"
+    assert cluster.api.get(VCJOBS, "train", space)["spec"]["tasks"][0]["replicas"] == 1
+
+
+def test_a_file_alone_warns_of_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.says(f"job run -f {written(tmp_path, JOB)} -n {cluster.namespace('alone')}")

@@ -1,0 +1,408 @@
+"""What keeps a gang from starting is named as it is, and the way out is one that helps."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from tests.cli.vcctl.canned import Canned, call_of
+from tests.cli.vcctl.gangs import NOW, QUEUE_TREE, facts, gang, machine, member, section, share, vcjob
+from volcano_py.client.node_affinity import unmatched
+from volcano_py.client.problem import ApiProblem, Problem
+from volcano_py.client.waiting_facts import Facts
+from volcano_py.client.why import Explanation, why_job, why_queue
+from volcano_py.kube.resource import VCJOBS
+
+FAILED = {"phase": "Failed"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def of_three(phase: str = "Pending", *, minimum: int = 3, **spec: Any) -> Any:
+    job = vcjob(phase, replicas=3)
+    job["spec"].update(minAvailable=minimum, **spec)
+    return job
+
+
+def needing(minimum: int, **spec: Any) -> Any:
+    found = gang()
+    found["spec"].update(minMember=minimum, **spec)
+    return found
+
+
+def explained(**given: Any) -> Explanation:
+    return why_job(facts(**given), NOW)
+
+
+# Pods that have failed
+
+
+def test_a_gang_below_its_minimum_for_failed_pods_can_never_start() -> None:
+    pods = [member("w-0", "n1", **FAILED), member("w-1"), member("w-2")]
+
+    found = explained(job=of_three(), group=needing(3), pods=pods)
+
+    assert found.answer == "it can never start: 1 pod has failed and no policy restarts it"
+    assert found.ways_out == (
+        "kubectl delete pod w-0 -n a    # the job creates it again",
+        "or delete the job, and create it with a policy for the event PodFailed, such as RestartJob",
+    )
+    assert section(found, "Gang") == [
+        ("needs 3 pods at the same time; 0 have a node, 0 have succeeded, 1 has failed, 2 wait, 0 do not exist yet",),
+        ("lacks 3 pods; 2 pods that wait: cpu 4; 1 has failed",),
+    ]
+
+
+def test_a_task_below_its_minimum_for_failed_pods_is_named() -> None:
+    job = of_three(minimum=2)
+    job["spec"]["tasks"] = [
+        {"name": name, "replicas": replicas, "minAvailable": 1, "template": {}}
+        for name, replicas in (("bad", 1), ("w", 2))
+    ]
+    failed = member("bad-0", "n1", **FAILED)
+    failed["metadata"]["annotations"]["volcano.sh/task-spec"] = "bad"
+
+    found = explained(job=job, group=needing(2), pods=[failed, member("w-0"), member("w-1")])
+
+    assert found.answer == ("it can never start: 1 pod has failed, which task bad needs, and no policy restarts it")
+
+
+@pytest.mark.parametrize(
+    ("job", "more"),
+    [
+        (of_three(minimum=2), {}),
+        (of_three(policies=[{"event": "PodFailed", "action": "RestartJob"}]), {}),
+        (of_three(policies=[{"events": ["PodEvicted", "*"], "action": "RestartJob"}]), {}),
+        (of_three("Restarting"), {}),
+        (of_three(), {"deletionTimestamp": "2026-03-01T11:59:00Z"}),
+    ],
+    ids=["enough are left", "a policy", "a policy for all events", "it restarts", "the pod is being deleted"],
+)
+def test_a_failed_pod_that_others_follow_stops_nothing(job: Any, more: dict[str, Any]) -> None:
+    failed = member("w-0", "n1", **FAILED)
+    failed["metadata"].update(more)
+
+    found = explained(job=job, group=needing(2), pods=[failed, member("w-1"), member("w-2")])
+
+    assert "never" not in found.answer
+
+
+def test_a_job_that_runs_with_a_failed_pod_does_not_wait() -> None:
+    pods = [member("w-0", "n1"), member("w-1", "n1"), member("w-2", "n1", **FAILED)]
+
+    assert explained(job=of_three("Running"), group=needing(3), pods=pods).answer == (
+        "it does not wait: 2 of 3 pods have a node, 1 has failed"
+    )
+
+
+def test_a_pod_group_without_a_job_needs_its_failed_pods_again() -> None:
+    pods = [member("w-0", "n1", **FAILED), member("w-1", "n1", **FAILED), member("w-2")]
+
+    found = explained(job=None, group=needing(3), pods=pods)
+
+    assert found.answer == "it can never start: 2 pods have failed, and it needs 3 pods"
+    assert found.ways_out == ("kubectl delete pod w-0 w-1 -n a    # then create them again",)
+
+
+# Queues
+
+
+def test_what_a_queue_can_never_give_is_not_worth_waiting_for() -> None:
+    queues = [share("root"), share("small", may={"cpu": "2", "memory": "1Ti"})]
+    group = {**needing(1, queue="small", minResources={"cpu": "9"})}
+
+    found = explained(job=vcjob(replicas=1, cpu="9"), group=group, queues=queues)
+
+    assert found.answer == "it can never start here: it needs cpu 9, and queue small may use at most cpu 2"
+    assert found.ways_out == (
+        "raise the capability of queue small, or ask for less: smaller requests or a lower minAvailable",
+    )
+    waiting = {**group, "status": {"phase": "Pending"}}
+    of_queue = why_queue(facts(job=None, group=None, groups=[waiting], queues=queues), "small", NOW)
+    assert of_queue.answer == "a/train can never start here: it needs cpu 9, and queue small may use at most cpu 2"
+
+
+def test_what_the_gang_holds_already_counts_against_its_queue() -> None:
+    queues = [share("root"), share("research", may={"cpu": "7"}, used={"cpu": "4"})]
+
+    found = explained(queues=queues, pods=[member("w-0", "n1"), member("w-1", "n1")])
+
+    assert found.answer == "it can never start here: it needs cpu 8, and queue research may use at most cpu 7"
+
+
+# Nodes
+
+
+def gpu(name: str = "n1", **spec: Any) -> Any:
+    node = machine(name, **spec)
+    node["metadata"]["labels"] = {"gpu": "a100", "zone": "7"}
+    return node
+
+
+TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+AFFINITY = {
+    "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "ssd", "operator": "Exists"}]}]}}
+}
+NODES: dict[str, tuple[dict[str, Any], list[Any], str, list[str]]] = {
+    "label": (
+        {"nodeSelector": {"gpu": "h100"}},
+        [machine("n1"), gpu("n2")],
+        "2 of 2 nodes: node lacks label gpu=h100",
+        ["label nodes with gpu=h100, or correct nodeSelector"],
+    ),
+    "affinity": (
+        {"affinity": AFFINITY},
+        [machine("n1"), gpu("n2")],
+        "2 of 2 nodes: node affinity ssd exists does not match",
+        ["label nodes so that ssd exists holds, or correct the node affinity"],
+    ),
+    "taint": (
+        {},
+        [machine("n1", taints=[TAINT])],
+        "1 of 1 nodes: taint gpu=yes:NoSchedule is not tolerated",
+        ["tolerate the taint gpu=yes:NoSchedule, or remove it from nodes"],
+    ),
+    "each node something else": (
+        {"nodeSelector": {"gpu": "a100"}},
+        [machine("n1"), machine("n2"), gpu("n3", taints=[TAINT]), gpu("n4", unschedulable=True)],
+        "2 of 4 nodes: node lacks label gpu=a100",
+        [
+            "label nodes with gpu=a100, or correct nodeSelector",
+            "tolerate the taint gpu=yes:NoSchedule, or remove it from nodes",
+            "add nodes, or uncordon nodes (kubectl uncordon NODE)",
+        ],
+    ),
+    "one node would do, and is too small": (
+        {"nodeSelector": {"gpu": "a100"}},
+        [machine("n1"), machine("n2"), gpu("n3", cpu="1")],
+        "2 of 3 nodes: node lacks label gpu=a100",
+        ["add larger nodes, or lower the requests of each pod"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NODES)
+def test_nodes_that_refuse_for_labels_or_taints_need_no_company(case: str) -> None:
+    wishes, nodes, why, ways_out = NODES[case]
+
+    found = explained(job=vcjob(**wishes), nodes=nodes)
+
+    assert found.answer == f"the nodes have room for 0 of the 4 pods that the gang lacks; {why}"
+    assert list(found.ways_out) == ways_out
+
+
+@pytest.mark.parametrize(
+    ("requirement", "text"),
+    [
+        ({"key": "gpu", "operator": "In", "values": ["a100", "h100"]}, ""),
+        ({"key": "gpu", "operator": "In", "values": ["h100"]}, "gpu=h100"),
+        ({"key": "gpu", "operator": "In", "values": ["h100", "h200"]}, "gpu in (h100, h200)"),
+        ({"key": "gpu", "operator": "NotIn", "values": ["h100"]}, ""),
+        ({"key": "gpu", "operator": "NotIn", "values": ["a100"]}, "gpu not in (a100)"),
+        ({"key": "gpu", "operator": "Exists"}, ""),
+        ({"key": "ssd", "operator": "Exists"}, "ssd exists"),
+        ({"key": "gpu", "operator": "DoesNotExist"}, "no label gpu"),
+        ({"key": "zone", "operator": "Gt", "values": ["6"]}, ""),
+        ({"key": "zone", "operator": "Gt", "values": ["7"]}, "zone > 7"),
+        ({"key": "zone", "operator": "Lt", "values": ["7"]}, "zone < 7"),
+        ({"key": "gpu", "operator": "Lt", "values": ["7"]}, "gpu < 7"),
+    ],
+)
+def test_node_affinity_is_read_as_by_the_scheduler(requirement: dict[str, Any], text: str) -> None:
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["other"]}]}]
+    spec = {
+        "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [requirement]}, *terms]}}}
+    }
+
+    assert unmatched(spec, gpu()) == (f"{text} or metadata.name=other" if text else "")
+    assert unmatched(spec, gpu("other")) == ""
+
+
+# Words
+
+
+def test_pods_of_a_pod_group_that_do_not_exist_yet_request_nobody_knows_what() -> None:
+    found = explained(job=None, group=needing(3), pods=[member("w-0", cpu="3"), member("w-1", cpu="3")])
+
+    assert section(found, "Gang")[1] == ("lacks 3 pods; 2 pods that exist: cpu 6; 1 pod does not exist yet",)
+
+
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        (
+            facts(job=vcjob(replicas=1), group=needing(1), nodes=[machine("n1", "1")]),
+            "the nodes have no room for the pod that the gang lacks; 1 of 1 nodes: node is too small: cpu",
+        ),
+        (facts(job=None, group=needing(1)), "the pod that the gang needs does not exist"),
+        (facts(job=None, group=needing(2), pods=[member("w-0")]), "only 1 of the 2 pods that the gang needs exists"),
+        (
+            facts(job=vcjob("Running", replicas=1), group=needing(1), pods=[member("w-0", "n1")]),
+            "it does not wait: its pod has a node",
+        ),
+        (
+            facts(job=vcjob("Running", replicas=2), group=needing(1), pods=[member("w-0", "n1"), member("w-1")]),
+            "its gang runs; 1 pod beyond the minimum of 1 has no node",
+        ),
+    ],
+)
+def test_one_is_not_many(given: Facts, answer: str) -> None:
+    assert why_job(given, NOW).answer == answer
+
+
+# Schedulers
+
+
+def test_a_scheduler_that_nobody_runs_is_named() -> None:
+    job = vcjob()
+    job["spec"]["schedulerName"] = "volcanoo"
+
+    found = explained(job=job, group=gang("Pending"), queues=[share("root"), share("research", may={"cpu": "1"})])
+
+    assert found.answer == "it is for scheduler volcanoo, and no scheduler of this name has answered"
+    assert found.ways_out == (
+        "delete the job and create it with schedulerName volcano, or run a scheduler with --scheduler-name=volcanoo",
+    )
+
+
+def test_the_scheduler_of_kubernetes_is_not_to_be_replaced() -> None:
+    job = vcjob()
+    job["spec"]["schedulerName"] = "default-scheduler"
+
+    found = explained(job=job, group=gang("Pending"))
+
+    assert found.answer == "it is for scheduler default-scheduler, which starts no gangs"
+    assert found.ways_out == ("delete the job and create it with schedulerName volcano",)
+
+
+def test_pods_for_a_scheduler_that_nobody_runs_name_it() -> None:
+    pods = [member(f"w-{number}") for number in range(4)]
+    for pod in pods:
+        pod["spec"]["schedulerName"] = "volcanoo"
+
+    assert explained(job=None, pods=pods).answer.startswith("it is for scheduler volcanoo, and no scheduler")
+
+
+def test_a_scheduler_of_another_name_that_answers_is_believed() -> None:
+    job = vcjob()
+    job["spec"]["schedulerName"] = "ours"
+    refused = [{"type": "Unschedulable", "status": "True", "message": "no room"}]
+
+    assert explained(job=job, group=gang("Pending", conditions=refused)).answer == "the scheduler says: no room"
+
+
+def condition(kind: str, status: str, minute: int) -> dict[str, Any]:
+    when = f"2026-03-01T11:{minute:02}:00Z"
+    return {"type": kind, "status": status, "message": "1/2 tasks unschedulable", "lastTransitionTime": when}
+
+
+OLD = {"reason": "Unschedulable", "message": "no room", "type": "Warning", "lastTimestamp": "2026-03-01T11:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "told"),
+    [
+        ([condition("Unschedulable", "False", 9)], ""),
+        ([condition("Unschedulable", "True", 5), condition("Scheduled", "True", 9)], ""),
+        (
+            [condition("Unschedulable", "True", 9), condition("Scheduled", "True", 5)],
+            "PodGroup: 1/2 tasks unschedulable",
+        ),
+        ([], "PodGroup: no room"),
+    ],
+)
+def test_words_of_the_scheduler_that_no_longer_hold_are_left_out(conditions: list[Any], told: str) -> None:
+    found = explained(group=gang("Inqueue", conditions=conditions), events=[OLD])
+
+    assert section(found, "Scheduler") == ([(told,)] if told else [])
+
+
+def test_a_job_that_runs_shows_no_old_reason() -> None:
+    pods = [member(f"w-{number}", "n1") for number in range(4)]
+
+    found = explained(job=vcjob("Running"), group=gang("Running"), pods=pods, events=[OLD])
+
+    assert section(found, "Scheduler") == []
+
+
+# The job itself
+
+
+def test_a_minimum_that_nobody_gave_is_the_default() -> None:
+    job = vcjob()
+    del job["spec"]["minAvailable"]
+
+    assert section(explained(job=job, group=None), "Gang")[0][0].startswith("needs 4 pods at the same time")
+
+
+def test_too_few_replicas_come_before_the_words_of_the_job() -> None:
+    job = vcjob(reason="TooFewPodsRun", message="0 of 1 pods are pending again; minAvailable is 3", replicas=1)
+    job["spec"]["minAvailable"] = 3
+
+    found = explained(job=job, group=needing(3), pods=[member("w-0", "n1")])
+
+    assert found.answer == "it can never start: minAvailable is 3, and its tasks have only 1 pod"
+
+
+def deleted(*finalizers: str) -> Any:
+    job = vcjob("Running")
+    job["metadata"].update(deletionTimestamp="2026-03-01T11:58:00Z", finalizers=list(finalizers))
+    return job
+
+
+def leaving(name: str, *finalizers: str) -> Any:
+    pod = member(name, "n1")
+    pod["metadata"].update(deletionTimestamp="2026-03-01T11:58:00Z", deletionGracePeriodSeconds=30)
+    return {**pod, "metadata": {**pod["metadata"], "finalizers": list(finalizers)}} if finalizers else pod
+
+
+def test_a_job_that_is_deleted_in_the_foreground_waits_for_its_pods() -> None:
+    pods = [leaving("fg-a-0", "x.io/hold"), leaving("fg-a-1"), member("fg-a-2", "n1"), leaving("fg-a-3")]
+
+    found = explained(job=deleted("foregroundDeletion"), pods=pods)
+
+    assert found.answer == (
+        "it is being deleted, and waits until its pods are gone: fg-a-0 has been terminating for 2m30s, finalizers "
+        "x.io/hold; fg-a-1 has been terminating for 2m30s; fg-a-2 is not being deleted yet, and 1 more"
+    )
+    assert found.ways_out == (
+        "kubectl describe pod fg-a-0 -n a    # what keeps it?",
+        "find the controller that adds the finalizer of the pod: it removes it when it has cleaned up",
+    )
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "answer", "way_out"),
+    [
+        ((), "it is being deleted", ""),
+        (("orphan",), "it is being deleted, and waits until its pods are released from it", "kube-controller-manager"),
+        (
+            ("example.com/audit",),
+            "it is being deleted, and waits until example.com/audit is removed from metadata.finalizers",
+            "find the controller that adds the finalizer",
+        ),
+        (
+            ("foregroundDeletion", "a.io/b", "c.io/d"),
+            "it is being deleted, and waits until its pods are gone and a.io/b and c.io/d are removed from",
+            "find the controller that adds the finalizer",
+        ),
+    ],
+)
+def test_a_job_that_is_deleted_says_what_it_waits_for(finalizers: tuple[str, ...], answer: str, way_out: str) -> None:
+    found = explained(job=deleted(*finalizers), queues=QUEUE_TREE)
+
+    assert found.answer.startswith(answer)
+    assert way_out in " ".join(found.ways_out)
+
+
+def test_a_name_that_is_taken_until_pods_are_gone_says_so() -> None:
+    call = call_of("job run train -n a", Canned({VCJOBS: [deleted("foregroundDeletion")]}), io.StringIO(), NOW)
+
+    with pytest.raises(Problem) as problem, call.about(VCJOBS, "train", namespace="a"):
+        raise ApiProblem(409, "AlreadyExists", 'jobs "train" already exists')
+
+    assert str(problem.value) == (
+        'jobs "train" already exists; it is being deleted and waits until its pods are gone: '
+        "try again when it is gone, or choose another name"
+    )

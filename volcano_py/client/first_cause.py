@@ -1,0 +1,232 @@
+"""The first cause that keeps a job from running, in the order in which a job meets them, and the ways out of it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from volcano_py.api import keys
+from volcano_py.client import amounts, room, scheduler_words
+from volcano_py.client.amounts import Amounts
+from volcano_py.client.counting import counted, have
+from volcano_py.client.gang import Gang, phase_of
+from volcano_py.client.leaving import leaving
+from volcano_py.client.waiting_facts import Facts
+
+Obj = Mapping[str, Any]
+Answer = tuple[str, list[str]]
+_ENDED: Final = frozenset({"Completed", "Failed", "Terminated"})
+_KILLING: Final = frozenset({"Restarting", "Terminating", "Completing"})
+_QUIET: Final = frozenset({"", "Created", "MinAvailableReached"})
+_ANSWERS_FAILURES: Final = frozenset({"PodFailed", "*"})
+_OF_KUBERNETES: Final = "default-scheduler"
+_SHOWN: Final = 3
+
+
+class Surroundings(NamedTuple):
+    """Where a gang wants to run."""
+
+    queue: str
+    levels: Sequence[room.Level]
+    groups: Sequence[room.NodeGroup]
+
+
+def first_cause(facts: Facts, gang: Gang, around: Surroundings, now: datetime) -> Answer:
+    """Return the answer in one sentence, and what to do."""
+    metadata: Obj = (facts.job or facts.group or {}).get("metadata") or {}
+    if metadata.get("deletionTimestamp"):
+        return leaving(metadata, facts.pods, now)
+    for cause in (_of_the_job, _of_the_queue, _of_the_pods, _of_the_scheduler, _of_the_room):
+        if answer := cause(facts, gang, around):
+            return answer
+    if said := scheduler_words.about_group(facts.group or {}, facts.events):
+        return f"the scheduler says: {said}", []
+    if gang.created < gang.minimum and phase_of(facts.group or {}) not in ("", "Pending"):
+        told = "its pod does not exist" if gang.minimum == 1 else f"{gang.created} of {gang.minimum} pods exist"
+        return told, ["kubectl -n volcano-system get pods    # does vc-controller-manager run?"]
+    if (name := scheduler_of(facts)) != keys.SCHEDULER_NAME:
+        return f"scheduler {name} has not said why yet", []
+    return "nobody has said why yet: the scheduler has not answered", [
+        "kubectl -n volcano-system get pods    # does volcano-scheduler run?"
+    ]
+
+
+def no_room(level: room.Level, needs: Amounts) -> str:
+    """Return what a gang needs beyond what a queue may use."""
+    return ", ".join(_against(level, name, needs) for name in level.lacks)
+
+
+def never(subject: str, level: room.Level) -> Answer:
+    """Return what to say of a gang that a queue can never hold, and what helps."""
+    wanted, allowed = amounts.listed(level.never), amounts.listed(level.capability, level.never)
+    return f"{subject} can never start here: it needs {wanted}, and queue {level.name} may use at most {allowed}", [
+        f"raise the capability of queue {level.name}, or ask for less: smaller requests or a lower minAvailable"
+    ]
+
+
+def scheduler_of(facts: Facts) -> str:
+    """Return the name of the scheduler that a job or its pods are for."""
+    annotations = ((facts.group or {}).get("metadata") or {}).get("annotations") or {}
+    named = ((facts.job or {}).get("spec") or {}).get("schedulerName") or annotations.get(keys.GROUP_SCHEDULER)
+    of_pods = ((pod.get("spec") or {}).get("schedulerName") for pod in facts.pods)
+    return str(named or next((one for one in of_pods if one), "") or keys.SCHEDULER_NAME)
+
+
+def _of_the_job(facts: Facts, gang: Gang, around: Surroundings) -> Answer | None:
+    state = _state(facts)
+    phase, message = str(state.get("phase") or ""), str(state.get("message") or "")
+    if phase in _ENDED:
+        return f"it does not wait: it is {phase}{f' ({message})' if message else ''}", []
+    if phase in ("Aborted", "Aborting"):
+        return f"it is {phase} and starts only when it is resumed", [f"vcctl job resume {_flags(facts)}"]
+    if facts.job is not None and not phase:
+        return "the controllers have not seen it yet", [
+            "kubectl -n volcano-system get pods    # does vc-controller-manager run?"
+        ]
+    return None
+
+
+def _of_the_queue(facts: Facts, gang: Gang, around: Surroundings) -> Answer | None:
+    if not around.levels and facts.sees_queues:
+        return f"its queue {around.queue} does not exist", [
+            "vcctl queue list",
+            f"vcctl queue create -n {around.queue}",
+        ]
+    if closed := next((one for one in around.levels if one.state and one.state != keys.QUEUE_OPEN), None):
+        return f"queue {closed.name} is {closed.state}", [f"vcctl queue operate -n {closed.name} -a open"]
+    return None
+
+
+def _of_the_pods(facts: Facts, gang: Gang, around: Surroundings) -> Answer | None:
+    """Return what is wrong with the pods themselves, however much room there is."""
+    state = _state(facts)
+    reason, message = str(state.get("reason") or ""), str(state.get("message") or "")
+    if facts.group is not None and gang.lacks:
+        if facts.job is not None and gang.wanted < gang.minimum:
+            only = counted(gang.wanted, "pod")
+            return f"it can never start: minAvailable is {gang.minimum}, and its tasks have only {only}", [
+                "lower minAvailable, or raise the replicas of a task"
+            ]
+        if answer := _failed(facts, gang):
+            return answer
+    if reason not in _QUIET and message and gang.created < gang.minimum:
+        return f"{reason}: {message}", []
+    if facts.group is None:
+        return f"it has no PodGroup yet{f' ({message})' if message else ''}", []
+    if not gang.lacks or (gang.failed and str(state.get("phase")) == "Running" and not (gang.waiting or gang.missing)):
+        return _not_waiting(gang), []
+    if facts.job is None and gang.created < gang.minimum:
+        return _too_few(gang.created, gang.minimum), ["create the missing pods, or lower minMember of the PodGroup"]
+    return None
+
+
+def _failed(facts: Facts, gang: Gang) -> Answer | None:
+    """Return what to say of a gang that has lost too many pods, if nobody makes them again."""
+    phase = str(_state(facts).get("phase") or "")
+    too_few = gang.wanted - len(gang.failed) < gang.minimum
+    runs = phase == "Running" and not (gang.waiting or gang.missing)
+    if not (gang.failed and (too_few or gang.short)) or phase in _KILLING or runs or _answers_failures(facts.job):
+        return None
+    if facts.job is None and gang.created < gang.minimum:
+        return None
+    number = len(gang.failed)
+    failed, them = (
+        f"{counted(number, 'pod')} {'has' if number == 1 else 'have'} failed",
+        "it" if number == 1 else "them",
+    )
+    again = f"the job creates {them} again" if facts.job is not None else f"then create {them} again"
+    obj: Obj = facts.job or facts.group or {}
+    names = [*gang.failed[:_SHOWN], *(["..."] if number > _SHOWN else [])]
+    ways = [f"kubectl delete pod {' '.join(names)} -n {obj['metadata'].get('namespace', '')}    # {again}"]
+    if facts.job is None:
+        return f"it can never start: {failed}, and it needs {counted(gang.minimum, 'pod')}", ways
+    of_task = f", which task {' and '.join(gang.short)} needs," if not too_few else ""
+    ways.append("or delete the job, and create it with a policy for the event PodFailed, such as RestartJob")
+    return f"it can never start: {failed}{of_task} and no policy restarts {them}", ways
+
+
+def _answers_failures(job: Obj | None) -> bool:
+    """Say whether a policy of a job, or of one of its tasks, does something about failed pods."""
+    spec = (job or {}).get("spec") or {}
+    lists = [spec.get("policies"), *(task.get("policies") for task in spec.get("tasks") or ())]
+    return any(
+        {*(one.get("events") or ()), one.get("event")} & _ANSWERS_FAILURES for given in lists for one in given or ()
+    )
+
+
+def _of_the_scheduler(facts: Facts, gang: Gang, around: Surroundings) -> Answer | None:
+    name = scheduler_of(facts)
+    if name == keys.SCHEDULER_NAME or scheduler_words.has_spoken(facts):
+        return None
+    what = "the job and create it" if facts.job is not None else "its pods and create them"
+    way = f"delete {what} with schedulerName {keys.SCHEDULER_NAME}"
+    if name == _OF_KUBERNETES:
+        return f"it is for scheduler {name}, which starts no gangs", [way]
+    return f"it is for scheduler {name}, and no scheduler of this name has answered", [
+        f"{way}, or run a scheduler with --scheduler-name={name}"
+    ]
+
+
+def _of_the_room(facts: Facts, gang: Gang, around: Surroundings) -> Answer | None:
+    if small := next((one for one in around.levels if one.never), None):
+        return never("it", small)
+    if full := next((one for one in around.levels if one.lacks), None):
+        return f"queue {full.name} has no room: {no_room(full, gang.needs)}", [
+            f"vcctl queue why {full.name}",
+            "wait for the holders above, or raise the capability of the queue",
+        ]
+    fitting = sum(one.fitting for one in around.groups)
+    if not around.groups or fitting >= gang.lacks:
+        return None
+    worst = max(around.groups, key=lambda one: one.refusing)
+    why = f"; {worst.refusing} of {worst.nodes} nodes: {worst.reason}" if worst.reason else ""
+    room_for = "no room for the pod" if gang.lacks == 1 else f"room for {fitting} of the {gang.lacks} pods"
+    return f"the nodes have {room_for} that the gang lacks{why}", _more_room(facts, around.groups)
+
+
+def _more_room(facts: Facts, groups: Sequence[room.NodeGroup]) -> list[str]:
+    refusals: Counter[room.Refusal] = Counter()
+    for group in groups:
+        refusals.update(dict(group.refusals))
+    by_amounts = [one for one in refusals if not one.way]
+    if not by_amounts:  # more room of the same kind would not help
+        return list(dict.fromkeys(one.way for one, _ in refusals.most_common(_SHOWN)))
+    if all(one.too_small for one in by_amounts):
+        return ["add larger nodes, or lower the requests of each pod"]
+    way = "add nodes, or ask for less: smaller requests or a lower minAvailable"
+    own = [f"{facts.group['metadata'].get('namespace', '')}/{facts.group['metadata']['name']}"] if facts.group else []
+    return [f"wait for the holders above, {way}" if room.holders(facts.placed, facts.groups, (), own) else way]
+
+
+def _too_few(exist: int, needed: int) -> str:
+    if needed == 1:
+        return "the pod that the gang needs does not exist"
+    return f"only {exist} of the {needed} pods that the gang needs {'exists' if exist == 1 else 'exist'}"
+
+
+def _against(level: room.Level, name: str, needs: Amounts) -> str:
+    used = amounts.shown(name, level.allocated.get(name, Fraction()))
+    may, lacking = amounts.shown(name, level.capability[name]), amounts.shown(name, needs[name])
+    return f"it may use {name} {may}, {used} is in use, and the gang needs {lacking} more"
+
+
+def _not_waiting(gang: Gang) -> str:
+    left = gang.wanted - gang.placed - gang.succeeded - len(gang.failed)
+    if left > 0:
+        verb = "has" if left == 1 else "have"
+        return f"its gang runs; {counted(left, 'pod')} beyond the minimum of {gang.minimum} {verb} no node"
+    if gang.wanted == gang.placed == 1:
+        return "it does not wait: its pod has a node"
+    ended = (("succeeded", gang.succeeded), ("failed", len(gang.failed)))
+    more = "".join(f", {have(number)} {word}" for word, number in ended if number)
+    return f"it does not wait: {gang.placed} of {gang.wanted} pods {'has' if gang.placed == 1 else 'have'} a node{more}"
+
+
+def _state(facts: Facts) -> Obj:
+    return ((facts.job or {}).get("status") or {}).get("state") or {}
+
+
+def _flags(facts: Facts) -> str:
+    obj = facts.job or facts.group or {}
+    return f"-N {obj['metadata']['name']} -n {obj['metadata'].get('namespace', 'default')}"
