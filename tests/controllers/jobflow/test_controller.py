@@ -143,6 +143,29 @@ async def test_a_job_of_somebody_else_is_left_alone_and_named(server: ApiServer)
         assert "ownerReferences" not in found["metadata"]
 
 
+async def test_a_copy_of_a_job_in_another_namespace_neither_steers_the_flow_nor_ends_the_manager(
+    server: ApiServer,
+) -> None:
+    put_templates(server, "a", "b")
+    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    async with controllers(server.url, controllers=frozenset({"jobflow-controller"})) as manager:
+        put_flow(server, a_step("a"), a_step("b", "a"))
+        await until(lambda: job(server, "a"))
+        mine = job(server, "a") or {}
+        meta = {"namespace": "other", "ownerReferences": mine["metadata"]["ownerReferences"]}
+        put(server, VCJOBS, "f-a", mine["spec"], **meta, finalizers=["example.com/keep"])
+        body = {"status": {"state": {"phase": "Completed", "lastTransitionTime": "2024-01-01T00:00:00Z"}}}
+        await manager.client.patch(VCJOBS, "f-a", body, dict, namespace="other", subresource="status")
+        await stays(lambda: job(server, "b") is None)
+
+        let_go = {"metadata": {"finalizers": None}}  # garbage collection has deleted it already
+        await manager.client.patch(VCJOBS, "f-a", let_go, dict, namespace="other")
+        await until(lambda: server.get(JOBS, "f-a", "other") is None)
+        await run(server, manager, "a")
+
+        await until(lambda: job(server, "b"))
+
+
 async def test_a_job_that_is_free_again_is_created(server: ApiServer) -> None:
     put_templates(server, "a")
     put(server, VCJOBS, "f-a", SPEC)
