@@ -57,7 +57,10 @@ async def test_a_manager_survives_an_object_that_its_code_cannot_cope_with(
 
 @pytest.mark.usefixtures("_broken")
 async def test_tests_see_faults(server: ApiServer) -> None:
-    with pytest.raises(TaskFailed, match="KeyError"):
+    async def run() -> None:
         async with controllers(server.url):
             put_pod(server, "bad")
             await stays(lambda: group_of(server, "bad") == "")
+
+    with pytest.raises(TaskFailed, match="KeyError"):
+        await run()

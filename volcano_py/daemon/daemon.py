@@ -155,7 +155,7 @@ class SchedulerDaemon:
     # What operators see
 
     def not_ready(self) -> list[str]:
-        """Return what the start waits for, or that all cycles fail; empty if they work, or if only the lease is missing."""
+        """Return what the start waits for, or that all cycles fail; empty if they work or only the lease is missing."""
         blocked = [f"start barrier: {self._barrier.waits_for}"]
         if self.ready.is_set():
             broken = self.cycles.broken

@@ -25,8 +25,8 @@ import structlog
 
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.blocking import Blocking
-from volcano_py.kube.identity import CredentialsError as CredentialsError
 from volcano_py.kube.identity import Authorities, Identity, tls_context, too_slow
+from volcano_py.kube.identity import CredentialsError as CredentialsError
 from volcano_py.kube.kubeconfig import Kubeconfig
 from volcano_py.kube.proxy import proxy_from_environment
 from volcano_py.runtime.clock import Clock, RealClock

@@ -10,8 +10,8 @@ the rule of :mod:`volcano_py.kube.retry_queue`, whose cap bounds how long a chan
 Names that did not fit or were given up come back through ``refill``, which returns all names that may need work. If
 these do not fit at once, the rest follows as soon as half of the queue is free.
 
-An exception that nobody expected costs one turn of one name, not the process (:mod:`volcano_py.kube.own_faults`). Whoever
-observes the queue must say so if nothing but such faults happens.
+An exception that nobody expected costs one turn of one name, not the process (:mod:`volcano_py.kube.own_faults`).
+Whoever observes the queue must say so if nothing but such faults happens.
 """
 
 import asyncio

@@ -128,7 +128,9 @@ async def test_a_command_that_cannot_be_deleted_is_not_carried_out_again(server:
         assert [event["count"] for event in events(server, "Queue", "ml")] == [1]
 
 
-async def test_a_command_that_stays_because_of_a_finalizer_is_carried_out_by_no_later_process(server: ApiServer) -> None:
+async def test_a_command_that_a_finalizer_keeps_is_carried_out_by_no_later_process(
+    server: ApiServer,
+) -> None:
     async with controllers(server.url):
         await put_open_tree(server, "team")
         put_command(server, "CloseQueue", "team", finalizers=["example.com/keep"])

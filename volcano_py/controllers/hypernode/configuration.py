@@ -113,5 +113,5 @@ def _labels(name: str, levels: Any) -> tuple[str, ...]:
 
 def _told(error: ConfError) -> str:
     cause = error.__cause__  # the library of C has the words that Go's library has, too
-    problem = isinstance(cause, yaml.MarkedYAMLError) and cause.problem or error.problem
+    problem = (isinstance(cause, yaml.MarkedYAMLError) and cause.problem) or error.problem
     return f"line {error.where.line}: {problem}" if error.where.line > 1 else problem
