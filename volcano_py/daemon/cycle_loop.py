@@ -223,9 +223,9 @@ class CycleLoop:
         except Exception:
             await self._hand_over.taken()
             pause_s = self._failures.next()
-            now = self._clock.monotonic()
-            self._not_before = now + pause_s
-            self._failing_since = now if self._failing_since is None else self._failing_since
+            self._not_before = self._clock.monotonic() + pause_s
+            if self._failing_since is None:
+                self._failing_since = self._clock.monotonic()
             self._reporter.failed()
             log.exception("cycle failed; the next one starts after a pause", why=why, pause_s=round(pause_s, 3))
             self.wake_within_period()

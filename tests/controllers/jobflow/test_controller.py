@@ -9,6 +9,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.kube.resource import JOB_FLOWS, JOB_TEMPLATES, VCJOBS
+from volcano_py.testing import a_namespace, manifest
 
 JOBS, FLOWS, TEMPLATES = VCJOBS.label, JOB_FLOWS.label, JOB_TEMPLATES.label
 SPEC = {"minAvailable": 1, "tasks": [{"name": "t", "replicas": 1, "template": {"spec": {"containers": []}}}]}
@@ -147,7 +148,7 @@ async def test_a_copy_of_a_job_in_another_namespace_neither_steers_the_flow_nor_
     server: ApiServer,
 ) -> None:
     put_templates(server, "a", "b")
-    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    server.create(manifest(a_namespace("other")))
     async with controllers(server.url, controllers=frozenset({"jobflow-controller"})) as manager:
         put_flow(server, a_step("a"), a_step("b", "a"))
         await until(lambda: job(server, "a"))
