@@ -9,6 +9,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.digest import pytest_terminal_summary
+from volcano_py.kube.own_faults import OwnFaults
 
 __all__ = ["pytest_terminal_summary"]
 
@@ -37,6 +38,12 @@ def logging_as_before() -> Iterator[None]:
     yield
     root.handlers, root.level = handlers, level
     structlog.reset_defaults()
+
+
+@pytest.fixture(autouse=True)
+def faults_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an exception that nobody expected end the program under test, which survives it otherwise."""
+    monkeypatch.setattr(OwnFaults, "survived", False)
 
 
 @pytest.fixture(autouse=True)

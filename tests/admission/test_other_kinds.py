@@ -112,7 +112,7 @@ resourceGroups:
   tolerations: [{effect: NoSchedule, key: mng, operator: Exists}]
   affinity: '{"nodeAffinity": {}}'
 - resourceGroup: cpu
-  object: {key: annotation, value: ["group: cpu", "fast: true"]}
+  object: {key: annotation, value: ["n: !!int x", "day: 2026-11-31", "group: cpu", "fast: true"]}
   labels: {node: cpu}
 - resourceGroup: gpu
   schedulerName: volcano
@@ -145,6 +145,7 @@ def test_a_group_by_namespace() -> None:
     [
         ({"group": "cpu"}, {"nodeSelector": {"node": "cpu"}}),
         ({"fast": "true"}, {"nodeSelector": {"node": "cpu"}}),
+        ({"day": "2026-11-31"}, {"nodeSelector": {"node": "cpu"}}),
         ({"volcano.sh/resource-group": "gpu"}, {"schedulerName": "volcano"}),
         ({"volcano.sh/resource-group": "other"}, {}),
         ({}, {}),

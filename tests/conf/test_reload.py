@@ -148,3 +148,47 @@ def test_equal_texts_have_equal_hashes(path, tmp_path):
 def test_the_built_in_configuration_has_a_hash_too():
     assert built_in().conf.actions == ("enqueue", "allocate", "backfill")
     assert len(built_in().hash) == 16
+
+
+def test_a_read_that_fails_is_repeated_after_pauses_that_grow(path, monkeypatch):
+    file = ConfFile(path)
+    file.load()
+    fails = True
+    read_text = Path.read_text
+
+    def read(self: Path, *args: object, **options: object) -> str:
+        if fails:
+            raise OSError(5, "Input/output error")
+        return read_text(self, *args, **options)
+
+    monkeypatch.setattr(Path, "read_text", read)
+    write(path)
+    attempts = []
+    for poll in range(200):
+        if file.changed():
+            attempts.append(poll)
+            with pytest.raises(ConfError, match="Input/output error"):
+                file.load()
+    assert attempts == [1, 2, 4, 8, 16, 32, 64, 128, 192]
+
+    path.write_text(ONE + ONE)  # what changes is read at once
+    assert at_rest(file)
+    fails = False
+    path.write_text(OTHER)
+    assert at_rest(file)
+    assert file.load().text == OTHER
+    assert not at_rest(file)
+
+
+def test_a_file_that_is_gone_is_an_error_once_and_read_when_it_is_back(path):
+    file = ConfFile(path)
+    file.load()
+    path.unlink()
+    assert at_rest(file)
+    with pytest.raises(ConfError, match="cannot be read"):
+        file.load()
+    assert not any(file.changed() for _ in range(5))
+
+    path.write_text(ONE)
+
+    assert at_rest(file)

@@ -62,3 +62,18 @@ def test_the_creation_of_pods_is_timed_in_volcanos_buckets() -> None:
     assert len(bounds) == 31
     assert (bounds[0], round(bounds[29]), bounds[30]) == (50.0, 60_000, float("inf"))
     assert f"{name}_sum 200.0" in lines(registry, f"{name}_sum")
+
+
+def test_a_controller_in_which_nothing_happens_but_faults_is_broken() -> None:
+    metrics = ControllerMetrics(CollectorRegistry())
+
+    def turns(controller: str, *results: str) -> list[str]:
+        for result in results:
+            metrics.turn(controller, result)
+        return metrics.broken()
+
+    assert turns("pg-controller", *["fault", "retried"] * 19) == []
+    assert turns("job-controller", *["fault", "retried", "done"] * 30) == []
+    (reason,) = turns("pg-controller", "fault", "given_up")
+    assert reason.startswith("pg-controller: its last 20 turns failed")
+    assert turns("pg-controller", "done") == []

@@ -349,6 +349,23 @@ async def test_a_cycle_that_raises_is_followed_by_another_after_a_pause(stage):
     assert stage.registry.get_sample_value("volcano_py_cycles_total", {"result": "failed"}) == 1
 
 
+async def test_a_loop_in_which_every_cycle_fails_for_a_while_is_broken_until_one_succeeds(stage):
+    def failed() -> float:
+        return stage.registry.get_sample_value("volcano_py_cycles_total", {"result": "failed"})
+
+    stage.problem = ZeroDivisionError("a bug")
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(29)
+    assert (failed() >= 5, stage.loop.broken) == (True, "")
+
+    await stage.pass_time(3)
+    assert stage.loop.broken.startswith(f"the last {failed():.0f} cycles have failed")
+
+    stage.problem = None
+    await stage.pass_time(50)
+    assert stage.loop.broken == ""
+
+
 async def test_decisions_are_carried_out_while_the_cycle_still_runs(stage):
     stage.emits = [(BIND,), (BIND,)]
     await stage.begin_cycle()

@@ -321,6 +321,15 @@ async def test_a_cycle_that_raises_does_not_end_the_loop(server):
         assert calls[1] == 0  # nothing is remembered of a cycle that raised
 
 
+async def test_a_scheduler_whose_cycles_all_fail_is_healthy_and_not_ready(server, monkeypatch):
+    async with scheduler(server.url) as running:
+        monkeypatch.setattr(type(running.daemon.cycles), "broken", "the last 5 cycles have failed")
+
+        assert running.daemon.not_ready() == ["the last 5 cycles have failed"]
+        assert running.daemon.not_healthy() == []
+        assert running.metric("volcano_py_ready") == 0.0
+
+
 async def test_a_pod_deleted_under_the_decision_is_not_bound(server):
     put_node(server, "n1", cpu=8)
     async with scheduler(server.url, period_s=0.1):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -333,6 +334,39 @@ async def test_a_server_under_another_name_is_accepted_only_as_configured(
         async with ApiClient(await load_credentials(kubeconfig=str(plain), environ={})) as client:
             with pytest.raises(errors.ConnectionFailed, match="check the cluster's certificate authority"):
                 await knock(client)
+
+
+@pytest.mark.parametrize("where", ["pod", "kubeconfig", "plugin"])
+async def test_a_cluster_may_exchange_its_authority_while_the_process_runs(
+    tmp_path: Path, api: FakeApi, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = Authority(tmp_path, "ours"), Authority(tmp_path, "theirs")
+    first, second = ours.file.read_bytes(), theirs.file.read_bytes()
+    file, clock = tmp_path / "ca.crt", FakeClock()
+    file.write_bytes(first)
+    (tmp_path / "token").write_text("token")
+    user = write_plugin(tmp_path) if where == "plugin" else {"token": "token"}
+    context = server_context(theirs, address="127.0.0.1")
+    context.verify_mode = ssl.CERT_NONE  # it asks for no client certificate
+    async with a_server(api.handle, context) as url:
+        if where == "pod":
+            credentials = await load_credentials(server=url, environ=IN_POD, service_account=tmp_path, clock=clock)
+        else:
+            path = write_kubeconfig(tmp_path, server=url, cluster={"certificate-authority": "ca.crt"}, user=user)
+            credentials = await load_credentials(kubeconfig=str(path), environ={}, clock=clock)
+        async with ApiClient(credentials) as client:
+            with pytest.raises(errors.ConnectionFailed, match="no trusted connection"):
+                await knock(client)
+            for content in (b"half of", first + second):
+                file.write_bytes(content)
+                credentials._due = 0.0
+                await credentials.refresh()
+                assert credentials.authorization == "Bearer token"
+            await knock(client)
+
+    said = capsys.readouterr().out
+    assert said.count("cannot be read again; the earlier ones stay trusted") == 1
+    assert said.count("the authorities of the API server have changed") == 1
 
 
 async def test_a_server_of_an_unknown_authority_is_not_trusted(tmp_path: Path, api: FakeApi) -> None:

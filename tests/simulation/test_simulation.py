@@ -18,6 +18,7 @@ from tests.simulation.invariants.binds import OneBinding
 from tests.simulation.loop import HarnessError
 from tests.simulation.plan import FULL, SHORT
 from tests.simulation.world import simulate
+from volcano_py.kube.own_faults import OwnFaults
 from volcano_py.writing.write_queue import WriteQueue
 
 SHORT_SEEDS = range(12)
@@ -112,3 +113,19 @@ def test_bugs_of_the_simulation_itself_are_raised(where: tuple[type, str], monke
     refused = FAULTS["409"].strike(0, 1.0, Draws(0, "refused"))
     with pytest.raises(HarnessError, match=r"seed 0 \(short\).*a bug"):
         simulate(replace(draw_plan(0, SHORT), strikes=(refused,)))
+
+
+def test_what_programs_survive_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where no test switches survival off: the simulation runs from the command line, too."""
+
+    def broken(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(OwnFaults, "survived", True)
+    monkeypatch.setattr("volcano_py.controllers.queue.decision.judge", broken)
+
+    outcome = simulate(replace(draw_plan(0, SHORT), strikes=()))
+
+    assert [violation.invariant for violation in outcome.violations] == ["no process fails"]
+    assert "a bug" in outcome.violations[0].text
+    assert OwnFaults.survived

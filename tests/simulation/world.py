@@ -33,6 +33,7 @@ from volcano_py.apiserver.kubelet import InProcessPort, Kubelet
 from volcano_py.apiserver.kubelet.stages import load_stages
 from volcano_py.apiserver.origin import ORIGIN
 from volcano_py.apiserver.store import Collection, Event
+from volcano_py.kube.own_faults import OwnFaults
 from volcano_py.model.decisions import Bind, Decision
 
 RECOVERY_S: Final = 120.0
@@ -375,7 +376,7 @@ def simulate(plan: Plan, *, told: bool = False) -> Outcome:
     If it shall be ``told``, the lines also have what programs log, and in words what changes in the cluster; the digest
     is the same. An exception of a fault or of an invariant is raised as :class:`HarnessError`.
     """
-    with _undisturbed():
+    with _undisturbed(), _faults_are_seen():
         try:
             return copy_context().run(_play, plan, told)
         except HarnessError as error:
@@ -456,6 +457,16 @@ def _undisturbed() -> Iterator[None]:
         if enabled:
             gc.enable()
             gc.unfreeze()
+
+
+@contextmanager
+def _faults_are_seen() -> Iterator[None]:
+    """Let an exception that nobody expected end its program: a violation, although programs survive it otherwise."""
+    survived, OwnFaults.survived = OwnFaults.survived, False
+    try:
+        yield
+    finally:
+        OwnFaults.survived = survived
 
 
 @contextmanager

@@ -60,6 +60,8 @@ class GivenCertificates:
                 found.pair.check(found.authorities)
                 await self._turn_over(found)
             except (Unusable, OSError) as error:
+                if isinstance(error, OSError):
+                    self._watched.failed(error)
                 log.warning("the files of the certificate have changed and are no good", problem=str(error))
 
     async def lead(self) -> None:

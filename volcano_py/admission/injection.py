@@ -22,6 +22,8 @@ from volcano_py.writing.throttled_log import ThrottledLog
 log = structlog.get_logger()
 
 _WRITE_TIMEOUT_S: Final = 10.0
+_LONGEST_WAIT_S: Final = 60.0
+"""The longest that the API server, or a proxy before it, can ask to wait, as for all other writes."""
 REPEAT_S: Final = 60.0
 """Writes are tried again every second; a failure that lasts is logged as often as this."""
 
@@ -141,7 +143,7 @@ class Injector:
                 resource, name, patch, Configuration, kind=PatchType.JSON, timeout_s=_WRITE_TIMEOUT_S
             )
         except errors.ApiError as error:
-            self._not_before[name] = self._clock.monotonic() + (error.retry_after_s or 0.0)
+            self._not_before[name] = self._clock.monotonic() + min(error.retry_after_s or 0.0, _LONGEST_WAIT_S)
             outdated = isinstance(error, errors.Conflict | errors.Invalid | errors.NotFound)
             if outdated and self._refused.get(name) != version:  # what is refused twice has not changed meanwhile
                 self._refused[name] = version

@@ -265,6 +265,8 @@ class WebhookManager:
                     self._groups = _read_conf(path)
                     log.info("the configuration has changed", file=str(path), groups=len(self._groups))
                 except OSError as error:
+                    if error.__cause__ is None:  # otherwise the content is to blame
+                        watched.failed(error)
                     log.warning("the configuration stays as it was", problem=str(error))
 
 

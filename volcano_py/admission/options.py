@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-import yaml
-
 from volcano_py.admission.certificates import DEFAULT_LIFETIME
 from volcano_py.admission.contract import Options, ResourceGroup
 from volcano_py.admission.paths import WEBHOOKS
 from volcano_py.admission.pods import groups_of
 from volcano_py.admission.server import ServerOptions
+from volcano_py.conf.plain import read_plain
+from volcano_py.conf.schema import ConfError
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.runtime.options import ListenAddress, OptionError
@@ -117,9 +117,9 @@ def files_of(certificate: str, key: str, authorities: str) -> Files | None:
 def read_groups(text: str) -> tuple[ResourceGroup, ...]:
     """Read the resource groups of a configuration file; raise OptionError if it is wrong."""
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise OptionError(f"it is not YAML: {error}") from error
+        document = read_plain(text, CONFIG_FILE_KEY)
+    except ConfError as error:
+        raise OptionError(f"line {error.where.line}: {error.problem}") from error
     if document is None:
         return ()
     if not isinstance(document, dict):

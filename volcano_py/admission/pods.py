@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 from volcano_py.admission.contract import (
     ALLOWED,
@@ -31,6 +30,8 @@ from volcano_py.admission.reading import (
     wrong_operation,
 )
 from volcano_py.api import keys
+from volcano_py.conf.plain import read_plain
+from volcano_py.conf.schema import ConfError
 
 _BUDGETS: Final = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 _NUMBER: Final = re.compile(r"[+-]?\d+", re.ASCII)
@@ -117,8 +118,8 @@ def _belongs(pod: Obj, namespace: str, group: ResourceGroup) -> bool:
 def _pairs(written: str) -> Iterator[tuple[str, str]]:
     """Yield the keys and values of an annotation that is written as YAML."""
     try:
-        found = yaml.safe_load(written)
-    except yaml.YAMLError:
+        found = read_plain(written, "resourceGroups")
+    except ConfError:
         return
     if isinstance(found, Mapping):
         yield from ((str(key), value if isinstance(value, str) else _as_written(value)) for key, value in found.items())

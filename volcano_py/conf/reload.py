@@ -2,7 +2,7 @@
 
 The process polls the file: the target of its path (a ConfigMap is switched by a symbolic link above the file), its size
 and its times. A change counts only when two polls in a row have found the same state, so that a file that is being
-written is not read half-way.
+written is not read half-way. A read that fails is repeated.
 """
 
 import hashlib
@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 
 from volcano_py.conf.defaults import BUILT_IN_CONF, BUILT_IN_FILE
 from volcano_py.conf.loader import parse_conf, read_conf
-from volcano_py.conf.schema import SchedulerConf
+from volcano_py.conf.schema import ConfError, SchedulerConf
 
+_LONGEST_PAUSE: Final = 64  # polls until a file that could not be read is read again
 _HASH_LENGTH: Final = 16  # hexadecimal digits: enough to tell the configurations of one cluster apart
 
 
@@ -59,15 +60,38 @@ class Watched:
         self._look = look
         self._read: object = None
         self._last: object = None
+        self._failures = 0  # of reads of this state
+        self._pause = 0  # polls until the read that failed is repeated, 0 if it has not failed
 
     def reading(self) -> None:
         """Note that it is about to be read; call this first, so that the next poll sees a change during the read."""
-        self._read = self._last = self._look()
+        state = self._look()
+        if state != self._read:
+            self._failures = 0
+        self._read = self._last = state
+        self._pause = 0
+
+    def failed(self, error: OSError) -> None:
+        """Note that the read failed: the next poll asks for another one, the next ones after pauses that double.
+
+        A file that is gone is not read again before it changes, which it does when it comes back.
+        """
+        if not isinstance(error, FileNotFoundError):
+            self._pause = min(2**self._failures, _LONGEST_PAUSE)
+            self._failures = min(self._failures + 1, _LONGEST_PAUSE)
 
     def changed(self) -> bool:
-        """Poll it; say whether it differs from what was read, and has not changed since the last poll."""
+        """Poll it; say whether it must be read: it differs from what was read, or the read failed.
+
+        A change counts only if the state has not changed since the last poll.
+        """
         before, self._last = self._last, self._look()
-        return self._last == before and self._last != self._read
+        if self._last != before or self._last != self._read:
+            return self._last == before
+        if not self._pause:
+            return False
+        self._pause -= 1
+        return not self._pause
 
 
 class ConfFile:
@@ -80,7 +104,12 @@ class ConfFile:
     def load(self) -> LoadedConf:
         """Read the file; raise ConfError with file, line and key if it cannot be used."""
         self._watched.reading()
-        text = read_conf(self.path)
+        try:
+            text = read_conf(self.path)
+        except ConfError as error:
+            if isinstance(error.__cause__, OSError):
+                self._watched.failed(error.__cause__)
+            raise
         return LoadedConf(parse_conf(text, str(self.path)), text)
 
     def changed(self) -> bool:

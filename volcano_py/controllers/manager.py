@@ -67,7 +67,7 @@ class ControllerManager:
         """Set when the controllers work; with an election, already when only the lease is missing."""
         self.leading = self._lifecycle.leading
         """Set when the controllers work."""
-        self._metrics.watch_readiness(self.ready.is_set)
+        self._metrics.watch_readiness(lambda: not self.not_ready())
         self._writer = Writer(self.client, rate_per_s=options.rate_per_s, burst=options.burst, clock=self._clock)
         self._events = EventRecorder(
             self.client,
@@ -116,8 +116,10 @@ class ControllerManager:
         return await self._lifecycle.run(self, pages, shutdown)
 
     def not_ready(self) -> list[str]:
-        """Return what is missing until the controllers are ready; empty when they are."""
-        return [] if self.ready.is_set() else self._informers.not_ready() or ["controllers have not started yet"]
+        """Return what is missing until the controllers are ready, or which ones are broken; empty when they work."""
+        if self.ready.is_set():
+            return self._metrics.broken()
+        return self._informers.not_ready() or ["controllers have not started yet"]
 
     def start(self, _: Supervisor) -> None:
         """Log the start; the controllers start in `lead`."""

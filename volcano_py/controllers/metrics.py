@@ -10,7 +10,12 @@ from volcano_py.metrics.buckets import exponential
 from volcano_py.metrics.histogram import Histogram
 
 _PHASES = (keys.PHASE_INQUEUE, keys.PHASE_PENDING, keys.PHASE_RUNNING, keys.PHASE_UNKNOWN, keys.PHASE_COMPLETED)
-_RESULTS = ("done", "retried", "given_up", "refused")
+_RESULTS = ("done", "retried", "given_up", "refused", "fault")
+_ALL_FAIL = 20
+"""Faults without a turn between them that was done, after which a controller counts as broken.
+
+An object has 15 attempts, so it takes more than one object, or minutes in which nothing else happens.
+"""
 _FLOW_PHASES = ("Succeed", "Failed")
 _JOB_PHASES = ("Completed", "Failed")
 
@@ -19,6 +24,7 @@ class ControllerMetrics:
     """Work queues, and PodGroups by queue and phase under Volcano's names."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._faults: dict[str, int] = {}  # of each controller since its last turn that was done
         self._turns = Counter(
             "volcano_py_controller_turns_total",
             "Turns of a controller's work queue by result.",
@@ -55,8 +61,20 @@ class ControllerMetrics:
         self._flow_namespaces: set[tuple[str, str]] = set()  # (phase, namespace) with a series
 
     def turn(self, controller: str, result: str) -> None:
-        """Count an attempt to reconcile: done, retried or given_up; or a name that a full work queue refused."""
+        """Count an attempt to reconcile: done, retried or given_up; a fault of ours, or a name that did not fit."""
         self._turns.labels(controller, result).inc()
+        if result == "fault":
+            self._faults[controller] = self._faults.get(controller, 0) + 1
+        elif result == "done":
+            self._faults.pop(controller, None)
+
+    def broken(self) -> list[str]:
+        """Return one reason per controller in which nothing happens but faults of ours, for a readiness probe."""
+        return [
+            f"{controller}: its last {faults} turns failed because of a fault of ours; the log has the tracebacks"
+            for controller, faults in self._faults.items()
+            if faults >= _ALL_FAIL
+        ]
 
     def watch_backlog(self, controller: str, backlog: Callable[[], float]) -> None:
         """Read the backlog of a controller whenever metrics are asked for."""

@@ -36,6 +36,8 @@ log = structlog.get_logger()
 
 _FAILED_FIRST_S: Final = 0.5
 _FAILED_CAP_S: Final = 30.0
+_BROKEN_AFTER: Final = 5  # failed cycles in a row
+_BROKEN_AFTER_S: Final = 30.0
 _CROWDED: Final = 128  # binds under way: twice as many as are sent at once
 _CROWDED_PAUSE_S: Final = 0.1
 """While more binds are under way, new decisions would wait behind them, and cycles would slow down the sending."""
@@ -82,6 +84,7 @@ class CycleLoop:
         self._debounce_s = debounce_s
         self._failures = Backoff(rng, first_s=_FAILED_FIRST_S, cap_s=_FAILED_CAP_S)
         self._not_before = float("-inf")  # after a failure
+        self._failing_since: float | None = None  # when the first of the failures in a row happened
         self._gathers_until = float("-inf")  # after a cycle that lasted
         self._why = ""  # why a cycle is needed now, "" if none is
         self._asked_at = float("-inf")  # since when it is needed
@@ -99,6 +102,18 @@ class CycleLoop:
     def running_for_s(self) -> float:
         """For how long the present cycle has been running, 0 if there is none."""
         return 0.0 if self._running_since is None else self._clock.monotonic() - self._running_since
+
+    @property
+    def broken(self) -> str:
+        """What is wrong if every cycle has failed for a while, "" otherwise.
+
+        A restart would not help if the cause lies in the cluster, and it would stop the actions that still work: what
+        they decide before the failure is carried out.
+        """
+        failures, since = self._failures.failures, self._failing_since
+        if since is None or failures < _BROKEN_AFTER or self._clock.monotonic() - since < _BROKEN_AFTER_S:
+            return ""
+        return f"the last {failures} cycles have failed; the log line 'cycle failed' has the error"
 
     @property
     def policy(self) -> Policy:
@@ -209,11 +224,14 @@ class CycleLoop:
             await self._hand_over.taken()
             pause_s = self._failures.next()
             self._not_before = self._clock.monotonic() + pause_s
+            if self._failing_since is None:
+                self._failing_since = self._clock.monotonic()
             self._reporter.failed()
             log.exception("cycle failed; the next one starts after a pause", why=why, pause_s=round(pause_s, 3))
             self.wake_within_period()
         else:
             self._failures.reset()
+            self._failing_since = None
             lasted_s = self._clock.monotonic() - started
             for _ in self._reporter.reporting(report, Timing(why, taken - started, lasted_s)):
                 await asyncio.sleep(0)

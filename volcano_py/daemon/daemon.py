@@ -155,10 +155,11 @@ class SchedulerDaemon:
     # What operators see
 
     def not_ready(self) -> list[str]:
-        """Return what the start still waits for; empty when cycles have begun, or when only the lease is missing."""
+        """Return what the start waits for, or that all cycles fail; empty if they work or only the lease is missing."""
         blocked = [f"start barrier: {self._barrier.waits_for}"]
         if self.ready.is_set():
-            return blocked if self._barrier.blocked else []
+            broken = self.cycles.broken
+            return blocked if self._barrier.blocked else [broken] if broken else []
         return self._watches.informers.not_ready() or blocked
 
     def not_healthy(self) -> list[str]:

@@ -25,8 +25,8 @@ import structlog
 
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.blocking import Blocking
+from volcano_py.kube.identity import Authorities, Identity, tls_context, too_slow
 from volcano_py.kube.identity import CredentialsError as CredentialsError
-from volcano_py.kube.identity import Identity, tls_context, too_slow
 from volcano_py.kube.kubeconfig import Kubeconfig
 from volcano_py.kube.proxy import proxy_from_environment
 from volcano_py.runtime.clock import Clock, RealClock
@@ -285,7 +285,8 @@ async def _from_service_account(
     origin = f"the ServiceAccount in {directory}"
     blocking = Blocking()
     settings: Any = Configuration()
-    token_file = directory / "token"
+    token_file, authority_file = directory / "token", directory / "ca.crt"
+    authorities = Authorities(origin)
 
     def load() -> ssl.SSLContext | None:
         load_incluster_config: Any = config.load_incluster_config
@@ -293,15 +294,21 @@ async def _from_service_account(
             settings,
             try_refresh_token=False,  # the token file is read below: at once after a 401, else every minute
             token_filename=str(token_file),
-            cert_filename=str(directory / "ca.crt"),
+            cert_filename=str(authority_file),
             environ=environ,
         )
-        return tls_context(server or settings.host, settings, origin)
+        context = tls_context(server or settings.host, settings, origin)
+        authorities.follow(context, str(authority_file))
+        return context
+
+    def read() -> str:
+        authorities.follow(tls, str(authority_file))
+        return token_file.read_text()
 
     async def refresh(force: bool) -> Identity:
         del force  # a file is always read again
         try:
-            return Identity(f"Bearer {(await blocking.run(token_file.read_text)).strip()}")
+            return Identity(f"Bearer {(await blocking.run(read)).strip()}")
         except (OSError, ValueError) as error:
             raise CredentialsError(f"the ServiceAccount token {token_file} cannot be read: {error}") from error
 

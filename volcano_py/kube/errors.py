@@ -120,6 +120,10 @@ class UnexpectedAnswer(ApiError):
     """The server's answer is not of the expected form."""
 
 
+class OwnFault(ApiError):
+    """No request failed: our own code raised an exception that nobody expected."""
+
+
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     400: BadRequest,
     401: Unauthorized,

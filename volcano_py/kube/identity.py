@@ -8,6 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import structlog
+
+log = structlog.get_logger()
+
 UNTIL_REFUSED: Final = datetime.max.replace(tzinfo=UTC)
 """The expiry of an identity that is valid until the server refuses it."""
 _SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
@@ -55,6 +59,41 @@ def tls_context(address: str, settings: Any, origin: str) -> ssl.SSLContext | No
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+class Authorities:
+    """The authorities that a TLS context trusts: those of a file, which follows when a cluster exchanges its own."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._content: bytes | None = None  # of the file, when it was read last
+        self._problem = ""
+
+    def follow(self, context: ssl.SSLContext | None, file: str | None) -> None:
+        """Let new connections trust what the file has gained (called in a thread); what it had stays trusted.
+
+        The token counts even if this fails, so that a failure is logged, and the next refresh tries it again.
+        """
+        if context is None or not file:
+            return
+        try:
+            content = Path(file).read_bytes()
+            if content != self._content:
+                context.load_verify_locations(file)
+        except OSError as error:
+            problem = f"{type(error).__name__}: {error}"
+            if problem != self._problem:
+                log.warning(
+                    "the authorities of the API server cannot be read again; the earlier ones stay trusted",
+                    origin=self._origin,
+                    file=file,
+                    error=problem,
+                )
+            self._problem = problem
+            return
+        if self._content is not None and content != self._content:
+            log.info("the authorities of the API server have changed", origin=self._origin, file=file)
+        self._content, self._problem = content, ""
 
 
 def show_files(context: ssl.SSLContext, certificate: str, key: str | None) -> None:

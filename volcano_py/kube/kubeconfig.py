@@ -17,7 +17,15 @@ import yaml
 
 from volcano_py.kube.blocking import Blocking
 from volcano_py.kube.exec_plugin import CLUSTER_EXTENSION, ExecPlugin, plugin_of
-from volcano_py.kube.identity import CredentialsError, Identity, show_files, show_text, tls_context, too_slow
+from volcano_py.kube.identity import (
+    Authorities,
+    CredentialsError,
+    Identity,
+    show_files,
+    show_text,
+    tls_context,
+    too_slow,
+)
 from volcano_py.kube.proxy import proxy_from_environment
 
 _MALFORMED = (
@@ -42,6 +50,7 @@ class Kubeconfig:
         self._loader: Any = None
         self._plugin: ExecPlugin | None = None
         self._cluster: dict[str, Any] = {}  # for the plugin
+        self._authorities = Authorities(f"kubeconfig {path}")
         self._shown = ""  # the client certificate that the TLS context has
         self.server = ""
         """The server's address; empty until the kubeconfig was read."""
@@ -85,6 +94,8 @@ class Kubeconfig:
                 await self._blocking.run(self._read_all)
             elif self._plugin is None:
                 await self._blocking.run(self._read_user)
+            else:
+                await self._blocking.run(self._read_authorities)
             return await self._identity()
         except (ConfigException, *_MALFORMED) as error:
             raise CredentialsError(
@@ -118,6 +129,8 @@ class Kubeconfig:
         if not self.server:  # connections go to this server, even if the file names another one later
             self.server = server
             self.tls = tls_context(server, settings, f"kubeconfig {self._path}")
+        if server == self.server:
+            self._authorities.follow(self.tls, settings.ssl_ca_cert)
         self._loader, self._settings, self._plugin = loader, settings, plugin
         if plugin is not None and plugin.wants_cluster:
             self._cluster = self._cluster_info(loader._cluster.value)
@@ -126,7 +139,11 @@ class Kubeconfig:
     def _read_user(self) -> None:
         """Read token and certificate files, or have the library renew a token (called in a thread)."""
         asyncio.run(self._load(self._loader, self._settings))
+        self._read_authorities()
         self._show_certificate()
+
+    def _read_authorities(self) -> None:
+        self._authorities.follow(self.tls, self._settings.ssl_ca_cert)
 
     async def _load(self, loader: Any, settings: Any) -> None:
         async with asyncio.timeout(self._limit_s):  # some tokens come from a server

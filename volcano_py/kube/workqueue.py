@@ -1,7 +1,7 @@
 """A queue of object names for controllers: each name once, worked on by one worker at a time, retried after errors.
 
     add ──▶ waiting ──▶ worker: reconcile ──▶ done
-              ▲            │ API error: again after a pause that grows, up to a number of attempts
+              ▲            │ error: again after a pause that grows, up to a number of attempts
               └────────────┴ added meanwhile: once more, at once or after that pause
 
 A name says only that work may be needed. The worker finds out what to do when the turn comes, so ten changes of an
@@ -9,6 +9,9 @@ object cost one turn. A name that failed gets no turn before its pause is over, 
 the rule of :mod:`volcano_py.kube.retry_queue`, whose cap bounds how long a change waits. The queue is bounded, too.
 Names that did not fit or were given up come back through ``refill``, which returns all names that may need work. If
 these do not fit at once, the rest follows as soon as half of the queue is free.
+
+An exception that nobody expected costs one turn of one name, not the process (:mod:`volcano_py.kube.own_faults`).
+Whoever observes the queue must say so if nothing but such faults happens.
 """
 
 import asyncio
@@ -22,6 +25,7 @@ import structlog
 from volcano_py.kube import errors
 from volcano_py.kube.backoff import CAP_S, FIRST_S
 from volcano_py.kube.outage import Outage, is_unanswered
+from volcano_py.kube.own_faults import OwnFaults
 from volcano_py.kube.retry_queue import RetryQueue
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
@@ -34,7 +38,10 @@ _AGAIN: Final = "trying again"
 _GIVEN_UP: Final = "given up after repeated errors; the next attempt follows a change of the object or a refill"
 
 Observer = Callable[[str, str], None]
-"""Called with the queue's name and the result of a turn: done, retried, given_up; refused if a name did not fit."""
+"""Called with the queue's name and the result of a turn: done, retried, given_up; refused if a name did not fit.
+
+A turn with a fault of ours counts as ``fault``, and then as retried or given_up.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,7 @@ class WorkQueue(Generic[K]):
         )
         self._overflowed = False  # since the last refill began
         self._left: Iterator[K] = iter(())  # of the refill that is under way
+        self._faults = OwnFaults(name, clock)
 
     @property
     def backlog(self) -> int:
@@ -139,20 +147,28 @@ class WorkQueue(Generic[K]):
         while True:
             key = await self._queue.next()
             try:
-                async with asyncio.timeout(self._options.turn_timeout_s):
-                    await self._reconcile(key)
-            except errors.ApiError as error:
-                self._failed(key, error)
-            except TimeoutError:
-                problem = f"its turn took longer than {self._options.turn_timeout_s:g} s"
-                self._failed(key, errors.Timeout("reconcile", str(key), problem, maybe_applied=True))
-            else:
-                self._queue.succeeded(key)
-                self._observe(self.name, "done")
+                await self._turn(key)
             finally:
                 self._queue.release(key)
             self._make_up_for_overflow()
             await asyncio.sleep(0)  # a turn that waits for nothing would keep the event loop from all else
+
+    async def _turn(self, key: K) -> None:
+        try:
+            async with asyncio.timeout(self._options.turn_timeout_s):
+                await self._reconcile(key)
+        except errors.ApiError as error:
+            self._failed(key, error)
+        except TimeoutError:
+            problem = f"its turn took longer than {self._options.turn_timeout_s:g} s"
+            self._failed(key, errors.Timeout("reconcile", str(key), problem, maybe_applied=True))
+        except Exception as error:  # noqa: BLE001 - a fault of ours may be anything
+            fault = self._faults.survive(self._describe(key), error)
+            self._observe(self.name, "fault")
+            self._failed(key, fault)
+        else:
+            self._queue.succeeded(key)
+            self._observe(self.name, "done")
 
     def _failed(self, key: K, error: errors.ApiError) -> None:
         pause_s = self._queue.failed(key, error.retry_after_s)
@@ -167,13 +183,19 @@ class WorkQueue(Generic[K]):
                     again_within_s=self._options.refill_every_s,
                     error=str(error),
                 )
-            self._on_given_up(key, error)
+            self._tell_given_up(key, error)
             return
         self._observe(self.name, "retried")
         # A connection that breaks once is no news, and an outage has a line of its own.
         quiet = isinstance(error, errors.Conflict) or self._withheld(_AGAIN, error) or is_unanswered(error)
         level = log.debug if quiet else log.info
         level(_AGAIN, queue=self.name, object=self._describe(key), error=str(error), pause_s=round(pause_s, 2))
+
+    def _tell_given_up(self, key: K, error: errors.ApiError) -> None:
+        try:
+            self._on_given_up(key, error)
+        except Exception as fault:  # noqa: BLE001 - a fault of ours may be anything
+            self._faults.survive(self._describe(key), fault)
 
     def _withheld(self, event: str, error: errors.ApiError) -> bool:
         return self._outage is not None and self._outage.withholds(event, error)
@@ -187,7 +209,10 @@ class WorkQueue(Generic[K]):
 
     def _begin_refill(self) -> None:
         self._overflowed = False
-        self._left = iter(tuple(self._refill()))
+        try:
+            self._left = iter(tuple(self._refill()))
+        except Exception as error:  # noqa: BLE001 - a fault of ours may be anything
+            self._faults.survive("all that may need work", error)
         self._goes_on()
 
     def _goes_on(self) -> bool:

@@ -74,13 +74,16 @@ def test_resource_groups_are_read() -> None:
     )
 
     assert read_groups(text) == (gpu, ResourceGroup("plain"))
+    assert read_groups("since: 2026-11-31") == ()
     assert read_groups("") == read_groups("# nothing") == read_groups("resourceGroups:") == ()
 
 
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("a: [", "it is not YAML"),
+        ("a:\n- [", "line 3: this is not YAML"),
+        ("a: 1\nb: 0x_", "line 2: '0x_' is not a number"),
+        ("a: " + "[" * 900 + "]" * 900, "nested too deeply"),
         ("[1]", "it is not a mapping"),
         ("resourceGroups: x", "resourceGroups is not a list"),
         ("resourceGroups: [x]", r"resourceGroups\[0\] is not a mapping"),

@@ -97,6 +97,20 @@ async def test_a_configuration_is_not_written_before_the_api_server_wants_it_alt
     assert client.patches == 2 * len(PATHS)
 
 
+async def test_a_proxy_that_asks_to_wait_for_a_day_is_asked_again_after_a_minute() -> None:
+    clock, client = FakeClock(), Refusing()
+    client.refusal = errors.ServerError("patch", "/apis", "maintenance", status=503, retry_after_s=86400.0)
+    away = injector(client, clock)
+
+    patches = []
+    for seconds in (0, 59, 2):
+        clock.advance(seconds)
+        assert not await away.inject(b"bundle")
+        patches.append(client.patches // len(PATHS))
+
+    assert patches == [1, 1, 2]
+
+
 async def test_the_secret() -> None:
     clock, client = FakeClock(), Refusing()
     own = OwnCertificates(

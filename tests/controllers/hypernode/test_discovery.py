@@ -156,7 +156,16 @@ def test_a_source_that_is_not_enabled_says_nothing() -> None:
     assert sources({}) == sources(read({KEY: ""}))
 
 
-@pytest.mark.parametrize(("text", "problem"), [("- a", "a mapping is expected"), ("a: 1\nb: ]", "line 2: ")])
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("- a", "a mapping is expected"),
+        ("a: 1\nb: ]", "line 2: did not find expected node content"),
+        ("a: 1\nb: 0x_", "line 2: '0x_' is not a number"),
+        ("a: " + "[" * 900 + "]" * 900, "nested too deeply"),
+    ],
+    ids=["list", "no YAML", "no number", "deep"],
+)
 def test_a_document_that_cannot_be_read_names_the_place(text: str, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem):
         read({KEY: text})

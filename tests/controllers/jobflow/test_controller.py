@@ -9,6 +9,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.kube.resource import JOB_FLOWS, JOB_TEMPLATES, VCJOBS
+from volcano_py.testing import a_namespace, manifest
 
 JOBS, FLOWS, TEMPLATES = VCJOBS.label, JOB_FLOWS.label, JOB_TEMPLATES.label
 SPEC = {"minAvailable": 1, "tasks": [{"name": "t", "replicas": 1, "template": {"spec": {"containers": []}}}]}
@@ -141,6 +142,29 @@ async def test_a_job_of_somebody_else_is_left_alone_and_named(server: ApiServer)
         found = job(server, "a")
         assert found is not None
         assert "ownerReferences" not in found["metadata"]
+
+
+async def test_a_copy_of_a_job_in_another_namespace_neither_steers_the_flow_nor_ends_the_manager(
+    server: ApiServer,
+) -> None:
+    put_templates(server, "a", "b")
+    server.create(manifest(a_namespace("other")))
+    async with controllers(server.url, controllers=frozenset({"jobflow-controller"})) as manager:
+        put_flow(server, a_step("a"), a_step("b", "a"))
+        await until(lambda: job(server, "a"))
+        mine = job(server, "a") or {}
+        meta = {"namespace": "other", "ownerReferences": mine["metadata"]["ownerReferences"]}
+        put(server, VCJOBS, "f-a", mine["spec"], **meta, finalizers=["example.com/keep"])
+        body = {"status": {"state": {"phase": "Completed", "lastTransitionTime": "2024-01-01T00:00:00Z"}}}
+        await manager.client.patch(VCJOBS, "f-a", body, dict, namespace="other", subresource="status")
+        await stays(lambda: job(server, "b") is None)
+
+        let_go = {"metadata": {"finalizers": None}}  # garbage collection has deleted it already
+        await manager.client.patch(VCJOBS, "f-a", let_go, dict, namespace="other")
+        await until(lambda: server.get(JOBS, "f-a", "other") is None)
+        await run(server, manager, "a")
+
+        await until(lambda: job(server, "b"))
 
 
 async def test_a_job_that_is_free_again_is_created(server: ApiServer) -> None:

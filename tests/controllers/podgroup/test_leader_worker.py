@@ -118,9 +118,11 @@ def serve_leader_worker_sets(server: ApiServer) -> None:
     )
 
 
-def put_stateful_set(server: ApiServer, name: str, owner: dict[str, Any], scheduler: str = "volcano") -> dict[str, Any]:
+def put_stateful_set(
+    server: ApiServer, name: str, owner: dict[str, Any], scheduler: str = "volcano", label: str = "llm"
+) -> dict[str, Any]:
     """Create a stateful set of a LeaderWorkerSet as its controller does."""
-    labels = {NAME: "llm"}
+    labels = {NAME: label}
     reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
     reference |= {field: owner["metadata"][field] for field in ("name", "uid")}
     template = {"metadata": {"labels": labels}, "spec": {**pod_spec(), "schedulerName": scheduler}}
@@ -155,6 +157,20 @@ async def test_leader_and_workers_share_one_group(server: ApiServer, scheduler: 
         assert found is not None
         assert found["spec"]["minMember"] == 2
         await stays(lambda: len(server.list(GROUPS)) == 1)
+
+
+@pytest.mark.parametrize("name", ["llm", ""], ids=["named", "empty"])
+async def test_pods_whose_stateful_set_alone_has_the_label_join_their_leader(server: ApiServer, name: str) -> None:
+    """An empty name is none, and the pods are those of a stateful set like others."""
+    serve_leader_worker_sets(server)
+    async with controllers(server.url):
+        leader = put_member(server, "llm-0", 0, server.create(a_set(size=2)))
+        workers = put_stateful_set(server, "llm-0", leader, label=name)
+        put_pod(server, "llm-0-1", workers)
+        await until(lambda: group_of(server, "llm-0-1"))
+
+    expected = leader if name else workers
+    assert group_of(server, "llm-0-1") == f"podgroup-{expected['metadata']['uid']}"
 
 
 async def test_a_set_that_makes_its_own_groups_gets_none_here(server: ApiServer) -> None:

@@ -1,9 +1,10 @@
 """Commands for queues on an embedded API server."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tests.controllers.managing import QUEUES, controllers, put_group, put_queue, state
-from tests.daemon.cluster import event_reasons, events
+from tests.daemon.cluster import event_reasons, events, stays
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.kube.resource import COMMANDS
@@ -11,14 +12,16 @@ from volcano_py.kube.resource import COMMANDS
 LABEL = COMMANDS.label
 
 
-def put_command(server: ApiServer, action: str, queue: str, name: str = "c", **target: Any) -> None:
+def put_command(
+    server: ApiServer, action: str, queue: str, name: str = "c", finalizers: Sequence[str] = (), **target: Any
+) -> None:
     found = server.get(QUEUES, queue)
     uid = found["metadata"]["uid"] if found is not None else "nobody"
     server.create(
         {
             "apiVersion": COMMANDS.api_version,
             "kind": "Command",
-            "metadata": {"name": name, "namespace": "default"},
+            "metadata": {"name": name, "namespace": "default", "finalizers": list(finalizers)},
             "action": action,
             "target": {
                 "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -123,6 +126,22 @@ async def test_a_command_that_cannot_be_deleted_is_not_carried_out_again(server:
 
         await until(lambda: "CloseQueue" in event_reasons(server, "Queue", "ml"))
         assert [event["count"] for event in events(server, "Queue", "ml")] == [1]
+
+
+async def test_a_command_that_a_finalizer_keeps_is_carried_out_by_no_later_process(
+    server: ApiServer,
+) -> None:
+    async with controllers(server.url):
+        await put_open_tree(server, "team")
+        put_command(server, "CloseQueue", "team", finalizers=["example.com/keep"])
+        await until(lambda: state(server, "team") == "Closed")
+        await until(lambda: "deletionTimestamp" in (server.get(LABEL, "c", "default") or {})["metadata"])
+        put_command(server, "OpenQueue", "team", "later")
+        await until(lambda: state(server, "team") == "Open" and waiting(server) == ["c"])
+    async with controllers(server.url):
+        await stays(lambda: state(server, "team") == "Open")
+
+    assert waiting(server) == ["c"]
 
 
 async def test_a_command_for_a_queue_that_is_gone_is_given_up(server: ApiServer, monkeypatch: Any) -> None:

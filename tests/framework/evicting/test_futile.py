@@ -174,6 +174,21 @@ def test_jobs_of_a_queue_that_may_not_reclaim_are_futile_if_all_plugins_are_ours
     assert {ssn.state.jobs.record(row).key.name for row in np.flatnonzero(found.all_now())} == futile
 
 
+@pytest.mark.parametrize("actions", ["reclaim", "preempt"])
+def test_a_cycle_without_a_single_queue_evicts_nobody(actions: str) -> None:
+    jobs = [a_job("runs", tasks=1, cpu=1, phase="Running", node="n1"), a_job("waits", cpu=1, phase="Inqueue")]
+
+    result = Scenario(a_node("n1", cpu=1), *jobs, queues=[], actions=f"allocate, {actions}").step()
+
+    assert result.evictions == []
+
+
+def test_without_a_queue_no_job_has_a_victim_elsewhere() -> None:
+    _, found = reclaiming(session(*TWO_QUEUES, plugins=["gang"], queues=[]))
+
+    assert not found._have_victims().any()
+
+
 def test_a_plugin_of_others_is_asked_about_every_job_whether_it_starves() -> None:
     placed = a_job("placed", cpu=1, tasks=1, phase="Running", node="n1")
     objects = (a_node("n1", cpu=4), placed, a_job("waits", tasks=2, min_available=1, cpu=1, phase="Inqueue"))

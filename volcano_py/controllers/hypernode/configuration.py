@@ -20,6 +20,9 @@ from typing import Any, Final
 
 import yaml
 
+from volcano_py.conf.plain import read_plain
+from volcano_py.conf.schema import ConfError
+
 KEY: Final = "volcano-controller.conf"
 """Of the ConfigMap."""
 LABEL_SOURCE: Final = "label"
@@ -47,8 +50,8 @@ def read(data: Mapping[str, str]) -> dict[str, Any]:
     if KEY not in data:
         raise ConfigurationError(f"config key not found in ConfigMap: {KEY}")
     try:
-        document = yaml.load(data[KEY], Loader=_LOADER)
-    except yaml.YAMLError as error:
+        document = read_plain(data[KEY], KEY)
+    except ConfError as error:
         raise ConfigurationError(f"failed to parse config: yaml: {_told(error)}") from error
     if document is None:
         return {}
@@ -108,12 +111,7 @@ def _labels(name: str, levels: Any) -> tuple[str, ...]:
     return tuple(reversed(labels[:-1]))
 
 
-def _told(error: yaml.YAMLError) -> str:
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem is None:
-        return " ".join(str(error).split())
-    line = error.problem_mark.line if error.problem_mark is not None else 0
-    return f"line {line + 1}: {error.problem}" if line else error.problem
-
-
-# The library of C has the words that Go's library has, too.
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+def _told(error: ConfError) -> str:
+    cause = error.__cause__  # the library of C has the words that Go's library has, too
+    problem = (isinstance(cause, yaml.MarkedYAMLError) and cause.problem) or error.problem
+    return f"line {error.where.line}: {problem}" if error.where.line > 1 else problem

@@ -42,7 +42,7 @@ class JobFlowController:
         self._flows: View[JobFlow] = View()
         self._templates: View[JobTemplate] = View()
         self._jobs = context.jobs
-        self._children: dict[str, dict[str, Job]] = {}  # uid of a flow -> its jobs by name
+        self._children: dict[tuple[str, str], dict[str, Job]] = {}  # namespace and uid of a flow -> its jobs by name
         self._by_template: dict[str, set[str]] = {}  # job template -> flows that name it
         self._by_job: dict[str, set[str]] = {}  # job -> flows with a step of this job
         self._told: dict[str, frozenset[RecordEvent]] = {}  # flow -> problems that it has events of
@@ -112,13 +112,15 @@ class JobFlowController:
     def _job_changed(self, key: str, before: Job | None, after: Job | None) -> None:
         flows = set(self._by_job.get(key, ()))
         if before is not None and (owner := _owner_of(before)) is not None:
-            children = self._children[owner.uid]
-            del children[before.metadata.name]
+            family = before.metadata.namespace, owner.uid
+            children = self._children.get(family, {})
+            children.pop(before.metadata.name, None)
             if not children:
-                del self._children[owner.uid]
+                self._children.pop(family, None)
             flows.add(f"{before.metadata.namespace}/{owner.name}")
         if after is not None and (owner := _owner_of(after)) is not None:
-            self._children.setdefault(owner.uid, {})[after.metadata.name] = after
+            family = after.metadata.namespace, owner.uid
+            self._children.setdefault(family, {})[after.metadata.name] = after
             flows.add(f"{after.metadata.namespace}/{owner.name}")
         if after is None:
             self._created.discard(key)
@@ -131,7 +133,7 @@ class JobFlowController:
         return [key for key, flow in found if flow is not None and self._is_unfinished(flow)]
 
     def _is_unfinished(self, flow: JobFlow) -> bool:
-        return flow.status.state.phase not in standing.ENDED or flow.metadata.uid in self._children
+        return flow.status.state.phase not in standing.ENDED or _family(flow) in self._children
 
     # Reconciling
 
@@ -147,7 +149,7 @@ class JobFlowController:
         return verdict.plan
 
     def _seen(self, flow: JobFlow) -> Seen:
-        children = self._children.get(flow.metadata.uid, {})
+        children = self._children.get(_family(flow), {})
         jobs = {child_name(flow.metadata.name, step.name): _job_key(flow, step) for step in flow.spec.flows}
         templates = {step.name: self._templates.get(_template_key(flow, step)) for step in flow.spec.flows}
         return Seen(
@@ -207,6 +209,11 @@ def _enter(index: dict[str, set[str]], key: str, flow: str, enter: bool) -> None
         index[key].discard(flow)
         if not index[key]:
             del index[key]
+
+
+def _family(flow: JobFlow) -> tuple[str, str]:
+    """Return where the jobs of a flow are found: an owner reference in another namespace is none, as in Kubernetes."""
+    return flow.metadata.namespace, flow.metadata.uid
 
 
 def _template_key(flow: JobFlow, step: FlowStep) -> str:

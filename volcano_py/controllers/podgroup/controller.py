@@ -175,9 +175,9 @@ class PodGroupController:
             return
         if pods:
             self._report_cycle(pods[0])
-        if leader_worker.is_member(pods[0].metadata if pods else None, workload):
+        if (owner := leader_worker.owner_name(pods[0].metadata if pods else None, workload)) is not None:
             if pods and (leader := await self._leader_of(pods[0], workload)) is not None:
-                await self._join_leader(pods, leader)
+                await self._join_leader(pods, leader, owner)
             return
         group = self._groups.get(str(key))
         annotations = await self._owner_annotations(pods[0] if pods else None, workload)
@@ -218,22 +218,21 @@ class PodGroupController:
         meta = workload.metadata if workload is not None else await self._owner_of(pod)
         return None if meta is None else leader_worker.leader(meta)
 
-    async def _join_leader(self, pods: Sequence[Pod], leader: OwnerReference) -> None:
+    async def _join_leader(self, pods: Sequence[Pod], leader: OwnerReference, owner_name: str) -> None:
         """Create the PodGroup of a group of a LeaderWorkerSet unless it exists, and annotate pods of the group."""
         meta = pods[0].metadata
         key = GroupKey(meta.namespace, leader.uid)
         if self._groups.get(str(key)) is None and str(key) not in self._created:
-            owner = await self._leader_worker_set(meta)
+            owner = await self._leader_worker_set(meta.namespace, owner_name)
             if not self._options.inherit_owner_annotations and owner is not None:
                 owner = leader_worker.without_annotations(owner)
             await self._write_group(str(key), leader_worker.create(key, leader, pods[0], owner))
         await self._annotate(decision.annotate(pods, key))
 
-    async def _leader_worker_set(self, meta: ObjectMeta) -> LeaderWorkerSet | None:
-        name = meta.labels[names.LWS_NAME]
+    async def _leader_worker_set(self, namespace: str, name: str) -> LeaderWorkerSet | None:
         try:
             return await self._client.get(
-                LEADER_WORKER_SETS, name, LeaderWorkerSet, namespace=meta.namespace, timeout_s=_TIMEOUT_S
+                LEADER_WORKER_SETS, name, LeaderWorkerSet, namespace=namespace, timeout_s=_TIMEOUT_S
             )
         except errors.NotFound:
             return None

@@ -129,7 +129,7 @@ def group_key(pod: Pod) -> GroupKey:
 
 def is_leader(meta: ObjectMeta) -> bool:
     """Say whether a pod leads a group of a LeaderWorkerSet."""
-    return names.LWS_NAME in meta.labels and meta.labels.get(names.LWS_WORKER_INDEX) == "0"
+    return bool(meta.labels.get(names.LWS_NAME)) and meta.labels.get(names.LWS_WORKER_INDEX) == "0"
 
 
 def min_member(owner_annotations: Mapping[str, str], pod_annotations: Mapping[str, str]) -> int:

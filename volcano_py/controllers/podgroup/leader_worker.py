@@ -45,10 +45,13 @@ class LeaderWorkerSet(Wire, frozen=True):
     spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
 
 
-def is_member(pod: ObjectMeta | None, workload: Workload | None) -> bool:
-    """Say whether a pod or a stateful set is part of a LeaderWorkerSet."""
+def owner_name(pod: ObjectMeta | None, workload: Workload | None) -> str | None:
+    """Return the name of the LeaderWorkerSet that a pod or its stateful set is part of; None if they are of none.
+
+    Users write labels too, so either may have the label alone, and it may be empty.
+    """
     found = (pod, None if workload is None else workload.metadata)
-    return any(meta is not None and names.LWS_NAME in meta.labels for meta in found)
+    return next((name for meta in found if meta is not None and (name := meta.labels.get(names.LWS_NAME))), None)
 
 
 def reference(leader: ObjectMeta) -> OwnerReference:

@@ -1,7 +1,8 @@
 """Commands for queues: which there are, in which order they are carried out, and which are refused.
 
 A command is carried out first and deleted then. If the process ends in between, the next one carries it out again;
-opening an open queue and closing a closed one change nothing. Volcano deletes first, and may lose the command.
+opening an open queue and closing a closed one change nothing. Volcano deletes first, and may lose the command. What is
+being deleted, and stays because of a finalizer, was carried out or withdrawn.
 """
 
 from typing import Any, Final
@@ -22,8 +23,10 @@ LATE: Final = "CommandWithoutTarget"
 
 
 def is_for_queues(command: Command) -> bool:
-    """Say whether the target of a command is a queue."""
+    """Say whether the target of a command is a queue, and the command is not being deleted."""
     group = command.target.api_version.partition("/")[0]
+    if command.metadata.deletion_timestamp is not None:
+        return False
     return command.target.kind == QUEUES.kind and group == QUEUES.group
 
 

@@ -103,8 +103,8 @@ class FutileJobs:
         shapes, which = np.unique(starving.shapes, return_inverse=True)
         if not len(shapes):
             return np.zeros(len(self._state.jobs), dtype=bool)
-        # A Python loop over the distinct shapes.
-        sated = np.array([self._eviction.sated_queues(shape) for shape in shapes.tolist()])
+        # A Python loop over the distinct shapes; the last column is for jobs without a queue, which have no turn.
+        sated = np.array([np.append(self._eviction.sated_queues(shape), True) for shape in shapes.tolist()])
         return starving.only_with(sated[which, self._state.queue_of_job[starving.jobs]])
 
     def _may_not_reclaim(self, row: int) -> bool:
@@ -142,7 +142,7 @@ class FutileJobs:
         state, candidates = self._state, self._eviction.unordered
         running = candidates.queues[state.tasks.status[candidates.rows] == TaskStatus.RUNNING]
         lent = np.bincount(running[running >= 0], minlength=len(state.queues) + 1)  # the last is for jobs of no queue
-        lent *= np.append([queue.record.reclaimable for queue in state.queues.values()], False)
+        lent *= np.array([queue.record.reclaimable for queue in state.queues.values()] + [False], dtype=bool)
         return np.asarray(lent[state.queue_of_job] < lent.sum())
 
     # Equal plans
