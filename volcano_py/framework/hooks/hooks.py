@@ -106,7 +106,7 @@ class Hooks:
         try:
             refusal: Reason | None = combine.first_refusal(self._job_valid, job)
         except PluginFailed as failure:
-            self._state.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
+            self._state.report.failed(failure, f"PodGroup {job.key} waits for the next cycle")
             return Reason(failure.plugin, "plugin-failed", failure.text)
         return refusal
 

@@ -116,13 +116,13 @@ class PluginCalls:
 
     def fail(self, plugin: Plugin, failure: PluginFailed) -> None:
         """Report a failure after which no answer of the plugin is reliable."""
-        self._report.failures.append(str(failure))
+        self._report.failed(failure)
         self.failed.setdefault(plugin, failure)
 
     def ignore(self, failure: PluginFailed) -> None:
         """Report, once, a failed answer that the cycle continues without."""
         if str(failure) not in self._report.failures:
-            self._report.failures.append(str(failure))
+            self._report.failed(failure)
 
     def point(self, plugin: Plugin, method: str) -> Point:
         """Return the point of a plugin: its method, guarded if the plugin is not built in, or its failure."""
