@@ -16,7 +16,7 @@ from volcano_py.model.decisions import Bind, Decision
 from volcano_py.scheduler import run_cycle
 from volcano_py.testing import a_policy
 from volcano_py.testing.objects import EPOCH
-from volcano_py.testing.trial import ACTIONS, BUILT_IN, sample_cluster
+from volcano_py.testing.trial import ACTIONS, sample_cluster, tier_with
 
 OF_SINGLE_TASKS: Final = {"preemptable", "reclaimable"}
 TOLD: Final = {"job_enqueued", "placed", "freed"}
@@ -40,10 +40,9 @@ WRONG: Final[dict[str, tuple[Callable[[], Any], frozenset[str] | set[str]]]] = {
 
 
 def run(plugin: type[Plugin], method: str) -> tuple[CycleReport, list[Bind]]:
-    tier = [*BUILT_IN, {"name": plugin, "enableNamespaceOrder": True}]
     batches: list[tuple[Decision, ...]] = []
     clock = CycleClock(EPOCH.timestamp(), time.perf_counter)
-    policy = a_policy(ACTIONS[method not in OF_SINGLE_TASKS], [tier])
+    policy = a_policy(ACTIONS[method not in OF_SINGLE_TASKS], [tier_with(plugin)])
     _, report = run_cycle(sample_cluster().snapshot(), policy, clock, 0, Memory(), batches.append)
     return report, [one for batch in batches for one in batch if isinstance(one, Bind)]
 

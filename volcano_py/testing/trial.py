@@ -1,16 +1,17 @@
 """Try plugins on a small cluster: `python -m volcano_py.testing.trial --plugins-dir DIR [--scheduler-conf FILE]`.
 
-The cluster has large and small nodes, two queues, gangs with roles, single pods, running pods, a pod without requests
-and a job that does not fit, so that cycles use every extension point. The daemon runs the same trial, in a separate
-process, before it uses new plugins, because a plugin that hangs or crashes would stop the scheduler. A trial that hangs
-ends after a minute and prints where it hung.
+The cluster has large, small and busy nodes, HyperNodes, queues that lend, gangs with roles and topologies, pods that
+stay apart, running pods, jobs that starve and a job that does not fit, so that cycles use every extension point. The
+daemon runs the same trial, in a separate process, before it uses new plugins, because a plugin that hangs or crashes
+would stop the scheduler. A trial that hangs ends after a minute and prints where it hung.
 """
 
 import argparse
 import faulthandler
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -27,7 +28,7 @@ from volcano_py.scheduler import Policy, resolve, run_cycle
 from volcano_py.scheduler.third_party import PluginFolder, ThirdParty, load_plugins
 from volcano_py.testing.cluster import a_cluster, flat, modified
 from volcano_py.testing.objects import EPOCH, Job, a_hyper_node, a_job, a_node, a_pod, a_priority_class, a_queue
-from volcano_py.testing.scenario import a_policy
+from volcano_py.testing.scenario import PluginEntry, a_policy
 
 SLOW_S: Final = 1.0
 """Limit on the time of one plugin on the small cluster for all answers to one question, in seconds."""
@@ -35,7 +36,13 @@ SLOW_S: Final = 1.0
 _HANGS_S: Final = 60.0
 
 UNUSABLE: Final = 2
-"""Exit code: the configuration or the folder cannot be used at all."""
+"""Exit code: there is nothing to try, or the configuration or the folder cannot be used at all."""
+
+COMPLETE: Final = "the trial is complete"
+"""The last line. Without it, a plugin has ended the process."""
+
+ALONE: Final = "--alone"
+"""Flag: run in this very process. Whoever gives it looks for `COMPLETE` himself."""
 
 _CYCLES: Final = 2
 BUILT_IN: Final = ("priority", "gang", "predicates", "nodeorder", "proportion", "network-topology-aware")
@@ -157,31 +164,67 @@ def _too_slow(plugin: str, method: str, seconds: float, n_nodes: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Load and try plugins; print one line per problem.
+    """Load and try plugins; print one line per problem, or one per plugin, and at last `COMPLETE`.
 
-    Returns 0 without problems, 1 if a plugin does not work, 2 if the configuration or the folder cannot be used at all.
+    Returns 0 without problems, 1 if a plugin does not work, 2 if there is nothing to try: no plugin, or a configuration
+    or a folder that cannot be used at all.
     """
     flags = _parser().parse_args(arguments)
     try:
         found = load_plugins(PluginFolder(Path(flags.plugins_dir)) if flags.plugins_dir else None)
-        problems = list(try_out(_policy(flags.scheduler_conf, found)))
+        if not found.plugins and not found.problems:
+            raise NotADirectoryError(
+                f"no plugins found: {flags.plugins_dir or 'no package'} has none (docs/plugins.md)"
+            )
+        policies = _policies(flags.scheduler_conf, found)
+        tried = try_out(*policies)
     except (ConfError, NotADirectoryError) as error:
-        print(error)  # noqa: T201 - it is a command
+        _say(str(error), COMPLETE)
         return UNUSABLE
-    for problem in (*found.problems, *problems):
-        print(problem)  # noqa: T201 - it is a command
-    if not found.problems and not problems:
-        for name, source in found.sources.items():
-            print(f"{name}: works ({source})")  # noqa: T201 - it is a command
-    return 1 if problems or (found.problems and not flags.scheduler_conf) else 0
+    _say(*found.problems, *tried.problems.values())
+    if not found.problems and not tried.problems:
+        named = {chosen.plugin.name for policy in policies for tier in policy.tiers for chosen in tier}
+        _say(*(_success(name, found, tried, named) for name in found.plugins))
+    _say(COMPLETE)
+    return 1 if tried.problems or (found.problems and not flags.scheduler_conf) else 0
 
 
-def _policy(conf: str, found: ThirdParty) -> Policy:
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(line, flush=True)  # noqa: T201 - it is a command
+
+
+def _success(name: str, found: ThirdParty, tried: Tried, named: Container[str]) -> str:
+    if name not in named:
+        return f"{name}: not tried: the configuration does not name it ({found.sources[name]})"
+    left = tried.not_asked(found.plugins[name])
+    return f"{name}: works ({found.sources[name]})" + (f"; not asked: {', '.join(left)}" if left else "")
+
+
+def tier_with(*plugins: type[Plugin]) -> list[PluginEntry]:
+    """Return a tier of common plugins and these, which answer every question that they can."""
+    return [*BUILT_IN, *({"name": plugin, "enableNamespaceOrder": True} for plugin in plugins)]
+
+
+def _policies(conf: str, found: ThirdParty) -> list[Policy]:
     plugins = PLUGINS | found.plugins
     if not conf:
-        return a_policy("enqueue, allocate, backfill", [BUILT_IN, [*found.plugins.values()]])
+        tier = tier_with(*found.plugins.values())
+        return [a_policy(actions, [tier]) for actions in ACTIONS]
     text = sys.stdin.read() if conf == "-" else read_conf(Path(conf))
-    return resolve(parse_conf(text, conf), plugins)
+    return [resolve(parse_conf(text, conf), plugins)]
+
+
+def supervised(arguments: Sequence[str]) -> int:
+    """Run the trial in a process of its own, which a plugin may end in the middle; return its exit code."""
+    command = [sys.executable, "-m", "volcano_py.testing.trial", ALONE, *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", errors="replace", check=False)
+    lines = done.stdout.splitlines()
+    _say(*(line for line in lines if line != COMPLETE))
+    if COMPLETE in lines:
+        return done.returncode
+    _say(f"the trial was not completed: a plugin ended its process with code {done.returncode}, or hung")
+    return done.returncode or 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -193,9 +236,12 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         help="the configuration to run, - for standard input (default: common plugins and all plugins of the folder)",
     )
+    parser.add_argument(ALONE, action="store_true", help=argparse.SUPPRESS)
     return parser
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(_HANGS_S, exit=True)
-    sys.exit(main())
+    if ALONE in sys.argv:
+        faulthandler.dump_traceback_later(_HANGS_S, exit=True)
+        sys.exit(main())
+    sys.exit(supervised(sys.argv[1:]))

@@ -337,10 +337,13 @@ def _check_votes(point: Point, votes: Any, n: int) -> None:
         raise invalid(point.plugin, "enqueueable_jobs", text)
 
 
-def notify(points: Points, *args: Any) -> None:
-    """Tell all plugins."""
+def notify(points: Points, *args: Any, ignore: Ignore = _raise) -> None:
+    """Tell all plugins: what one of them makes of it is no reason to leave out the others."""
     for point in points:
-        point(*args)
+        try:
+            point(*args)
+        except PluginFailed as failure:
+            ignore(failure)
 
 
 def total(points: Points, n: int, *args: Any, again: bool = False) -> Floats:

@@ -43,14 +43,14 @@ class ReadOnlyState(State):
         """Take the state of a session, whose equivalence classes are final."""
         vars(self).update(
             _state=state,
-            nodes=_nodes(state.nodes, len(state.resources)),
+            _statics=replace(state.nodes.statics, labels=MappingProxyType(state.nodes.statics.labels)),
             tasks=_tasks(state.tasks),
             queues=MappingProxyType(state.queues),
             accounts=_ReadOnlyAccounts(state.accounts),
             _rules=_rules(state.jobs.rules),
             _job_infos={},
         )
-        vars(self)["jobs"] = self._jobs(state.jobs)
+        vars(self).update(nodes=self._nodes(state.nodes), jobs=self._jobs(state.jobs))
 
     def __getattr__(self, name: str) -> Any:
         if name == "_state":
@@ -86,6 +86,16 @@ class ReadOnlyState(State):
         """Return an argument of a question in the form in which a plugin of others gets it."""
         seal = _SEALED.get(type(value))
         return value if seal is None else seal(self, value)
+
+    def _nodes(self, nodes: NodeColumns) -> NodeColumns:
+        known: NodeColumns | None = vars(self).get("nodes")
+        if known is not None and nodes is self._state.nodes:
+            return known
+        found = NodeColumns(
+            self._statics, read_only(nodes.block), len(self._state.resources), nodes.ports, read_only(nodes.rows)
+        )
+        found.copies = read_only(nodes.copies)
+        return found
 
     def _jobs(self, jobs: JobColumns) -> JobColumns:
         rules = self._rules if jobs.rules is self._state.jobs.rules else _rules(jobs.rules)
@@ -128,12 +138,6 @@ class _ReadOnlyAccounts(Accounts):
         self._of.track(accounts)
 
 
-def _nodes(nodes: NodeColumns, n_resources: int) -> NodeColumns:
-    found = NodeColumns(nodes.statics, read_only(nodes.block), n_resources, nodes.ports, nodes.rows)
-    found.copies = read_only(nodes.copies)
-    return found
-
-
 def _tasks(tasks: TaskColumns) -> TaskColumns:
     found = copy(tasks)
     for name in TaskColumns.__slots__:
@@ -143,10 +147,6 @@ def _tasks(tasks: TaskColumns) -> TaskColumns:
 
 def _rules(rules: JobRules) -> JobRules:
     return replace(rules, **{one.name: read_only(getattr(rules, one.name)) for one in fields(rules)})
-
-
-def _given_nodes(state: ReadOnlyState, nodes: NodeColumns) -> NodeColumns:
-    return state.nodes if nodes is state._state.nodes else _nodes(nodes, len(state.resources))
 
 
 def _preemptor(state: ReadOnlyState, preemptor: Preemptor) -> Preemptor:
@@ -161,7 +161,8 @@ def _part(state: ReadOnlyState, part: Part) -> Part:
 
 _SEALED: Mapping[type, Any] = {
     np.ndarray: lambda _, array: read_only(array),
-    NodeColumns: _given_nodes,
+    NodeColumns: ReadOnlyState._nodes,
+    State: lambda state, _: state,
     JobColumns: ReadOnlyState._jobs,
     TaskColumns: lambda _, tasks: _tasks(tasks),
     JobInfo: lambda state, job: state.job(job.row),

@@ -137,8 +137,8 @@ class Hooks:
         return combine.rejections(self._job_enqueueable, jobs, self._calls.failed, self.ignore)
 
     def job_enqueued(self, job: JobInfo) -> None:
-        """Tell the plugins that a pending job has been enqueued."""
-        combine.notify(self._job_enqueued, job)
+        """Tell the plugins that a pending job has been enqueued; that one of them fails is only reported."""
+        combine.notify(self._job_enqueued, job, ignore=self.ignore)
 
     def missing(self, job: JobInfo) -> int:
         """Return 0 if the placements of a job may be committed, else a lower bound of the tasks that it still needs."""
