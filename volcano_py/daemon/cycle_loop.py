@@ -263,7 +263,7 @@ class CycleLoop:
             cycles=self._fruitless,
             batches=self._refused,
             pause_s=round(pause_s, 3),
-            what_to_do="look for a plugin that changes the data of the session",
+            what_to_do="the log says at level debug why each bind was refused",
         )
 
     def _emit(
