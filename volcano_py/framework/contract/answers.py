@@ -34,8 +34,7 @@ class Asked:
 Check = Callable[[Asked, Any], Any]
 """Returns the answer in the form that the framework works with; raises InvalidAnswer."""
 _Size = Callable[[Asked], int]
-NUMBERS: Final = "biuf"
-"""The kinds of dtypes that are real numbers."""
+_NUMBERS: Final = "biuf"  # kinds of dtypes
 
 
 def _nodes(asked: Asked) -> int:
@@ -82,7 +81,7 @@ def _array(answer: Any, shape: tuple[int, ...], kinds: str, what: str) -> Any:
 
 def _numbers(size: _Size, *, infinite: bool = False) -> Check:
     def check(asked: Asked, answer: Any) -> Any:
-        numbers = _array(answer, (size(asked),), NUMBERS, "of numbers")
+        numbers = _array(answer, (size(asked),), _NUMBERS, "of numbers")
         if np.isnan(numbers).any() or not (infinite or np.isfinite(numbers).all()):
             raise InvalidAnswer("answered with NaN" if infinite else "answered with NaN or infinity")
         return numbers if numbers.flags.writeable else numbers.copy()  # the framework may add to it in place
@@ -108,7 +107,7 @@ def _verdicts(reasons: str) -> Check:
     def check(asked: Asked, answer: Any) -> Any:
         most = len(getattr(asked.plugin, reasons))
         what = f"0 where a node passes, 1 to {most} where that one of its {reasons} refuses it"
-        verdicts = _array(answer, (_second(asked),), NUMBERS, f"of whole numbers: {what}")
+        verdicts = _array(answer, (_second(asked),), _NUMBERS, f"of whole numbers: {what}")
         if verdicts.dtype == bool:
             raise InvalidAnswer(f"expected whole numbers: {what}, got a mask: 0, which is False, passes")
         if not ((verdicts >= 0) & (verdicts <= most) & (verdicts == np.floor(verdicts))).all():
@@ -196,7 +195,7 @@ def _victim_keys(asked: Asked, answer: Any) -> Any:
         not isinstance(answer, np.ndarray)
         or answer.ndim != 2
         or answer.shape[1] != n
-        or answer.dtype.kind not in NUMBERS
+        or answer.dtype.kind not in _NUMBERS
         or np.isnan(answer).any()
     ):
         raise InvalidAnswer(f"expected None or an array of numbers of shape (n_keys, {n}), got {found(answer)}")

@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.contract.answers import NUMBERS
 from volcano_py.framework.contract.extension_points import Vote, Votes
 from volcano_py.framework.contract.failures import invalid, raised
 from volcano_py.framework.contract.plugin import PluginFailed
@@ -83,7 +82,11 @@ class Point:
     def finite(self, n: int, *args: Any) -> Any:
         """Ask for an array of n finite numbers."""
         answer = self.array(n, *args)
-        if answer.dtype.kind not in NUMBERS or not np.isfinite(answer).all():
+        try:
+            finite = np.isfinite(answer).all()
+        except TypeError:  # an array of objects or texts
+            finite = False
+        if not finite:
             raise invalid(self.plugin, self.method, "answered with NaN or infinity")
         return answer
 

@@ -97,8 +97,9 @@ class Hooks:
         for point in self._job_valid:
             try:
                 found &= point.other("surely_valid")()
-            except PluginFailed:
-                found[:] = False  # then each job is asked about, and the failure is reported there
+            except PluginFailed as failure:
+                self.ignore(failure)
+                found[:] = False  # then each job is asked about
         return found
 
     def job_valid(self, job: JobInfo) -> Reason | None:
