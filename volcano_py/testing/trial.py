@@ -164,29 +164,33 @@ def _too_slow(plugin: str, method: str, seconds: float, n_nodes: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Load and try plugins; print one line per problem, or one per plugin, and at last `COMPLETE`.
+    """Load and try plugins; print one line per problem, or one per plugin, and at last `COMPLETE` with `ALONE`.
 
     Returns 0 without problems, 1 if a plugin does not work, 2 if there is nothing to try: no plugin, or a configuration
     or a folder that cannot be used at all.
     """
     flags = _parser().parse_args(arguments)
+    code = _main(flags.plugins_dir, flags.scheduler_conf)
+    if flags.alone:
+        _say(COMPLETE)
+    return code
+
+
+def _main(plugins_dir: str, conf: str) -> int:
     try:
-        found = load_plugins(PluginFolder(Path(flags.plugins_dir)) if flags.plugins_dir else None)
+        found = load_plugins(PluginFolder(Path(plugins_dir)) if plugins_dir else None)
         if not found.plugins and not found.problems:
-            raise NotADirectoryError(
-                f"no plugins found: {flags.plugins_dir or 'no package'} has none (docs/plugins.md)"
-            )
-        policies = _policies(flags.scheduler_conf, found)
+            raise NotADirectoryError(f"no plugins found: {plugins_dir or 'no package'} has none (docs/plugins.md)")
+        policies = _policies(conf, found)
         tried = try_out(*policies)
     except (ConfError, NotADirectoryError) as error:
-        _say(str(error), COMPLETE)
+        _say(str(error))
         return UNUSABLE
     _say(*found.problems, *tried.problems.values())
     if not found.problems and not tried.problems:
         named = {chosen.plugin.name for policy in policies for tier in policy.tiers for chosen in tier}
         _say(*(_success(name, found, tried, named) for name in found.plugins))
-    _say(COMPLETE)
-    return 1 if tried.problems or (found.problems and not flags.scheduler_conf) else 0
+    return 1 if tried.problems or (found.problems and not conf) else 0
 
 
 def _say(*lines: str) -> None:

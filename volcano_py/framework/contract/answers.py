@@ -204,7 +204,7 @@ def _victim_keys(asked: Asked, answer: Any) -> Any:
 
 def _hashable(asked: Asked, answer: Any) -> Any:
     try:
-        hash(answer)
+        frozenset((answer,))
     except TypeError as error:
         raise InvalidAnswer(f"expected something hashable, such as a tuple, got {found(answer)}") from error
     return answer

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,7 +159,7 @@ def _part(state: ReadOnlyState, part: Part) -> Part:
     return replace(part, job=state.job(part.job.row), tasks=read_only(part.tasks), request=request)
 
 
-_SEALED: Mapping[type, Any] = {
+_SEALED: Final[Mapping[type, Any]] = {
     np.ndarray: lambda _, array: read_only(array),
     NodeColumns: ReadOnlyState._nodes,
     State: lambda state, _: state,
