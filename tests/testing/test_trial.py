@@ -9,6 +9,7 @@ from tests.testing.answers_all import answering
 from volcano_py.daemon import plugins as daemon
 from volcano_py.framework.contract.extension_points import JobValid, NodeOrder, Predicate
 from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler.policy import Policy
 from volcano_py.testing import a_policy, trial
 from volcano_py.testing.trial import ACTIONS, COMPLETE, main, supervised, tier_with, try_out
@@ -197,3 +198,13 @@ def test_a_plugin_that_writes_into_the_session_is_told_its_own_line(tmp_path, me
     problems = try_out(*(a_policy(actions, [tier_with(plugin)]) for actions in ACTIONS)).problems
 
     assert f"({file}:2)" in problems["all", method]
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_what_built_in_plugins_answer_is_valid_and_needs_no_right_to_write(name):
+    plugin = type("Ours", (PLUGINS[name],), {"name": f"our-{name}", "__module__": __name__})
+    tier = [*(one for one in tier_with(plugin) if one != name)]
+
+    tried = try_out(*(a_policy(actions, [tier]) for actions in ACTIONS))
+
+    assert tried.problems == {}

@@ -4,9 +4,8 @@ An invalid answer must never count as a permit, and it must not end the cycle la
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ class InvalidAnswer(Exception):
     """Says what is wrong with an answer, and what a valid one is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A question that a plugin was asked."""
 
     plugin: Any
@@ -82,7 +80,7 @@ def _array(answer: Any, shape: tuple[int, ...], kinds: str, what: str) -> Any:
 def _numbers(size: _Size, *, infinite: bool = False) -> Check:
     def check(asked: Asked, answer: Any) -> Any:
         numbers = _array(answer, (size(asked),), _NUMBERS, "of numbers")
-        if np.isnan(numbers).any() or not (infinite or np.isfinite(numbers).all()):
+        if np.isnan(numbers).any() if infinite else not np.isfinite(numbers).all():
             raise InvalidAnswer("answered with NaN" if infinite else "answered with NaN or infinity")
         return numbers if numbers.flags.writeable else numbers.copy()  # the framework may add to it in place
 
