@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from tests.effects.waiting import until
 from volcano_py.cache.changes import Change
@@ -306,6 +307,35 @@ async def test_a_refused_decision_asks_for_another_cycle(stage):
     await stage.pass_time(0.05)
 
     assert stage.loop.cycles == 3
+
+
+async def test_cycles_whose_decisions_are_all_refused_do_not_run_back_to_back(stage):
+    stage.emits = [(BIND,)]
+    stage.up_to_date = False
+    stage.change(Change.POD_PENDING)
+    with capture_logs() as logs:
+        await stage.pass_time(30.0)
+
+    assert 6 <= stage.loop.cycles <= 15
+    warnings = [entry for entry in logs if entry["event"].startswith("all decisions refused")]
+    assert len(warnings) == stage.loop.cycles - 2  # neither at the start nor the first time
+    assert warnings[-1]["pause_s"] > 2.0
+
+
+async def test_after_one_accepted_decision_the_next_refusal_is_looked_at_at_once(stage):
+    stage.emits = [(BIND,)]
+    stage.up_to_date = False
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(5.0)
+    stage.up_to_date = True
+    await stage.pass_time(8.0)
+    cycles = stage.loop.cycles
+
+    stage.up_to_date = False
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.05)
+
+    assert stage.loop.cycles == cycles + 2
 
 
 async def test_a_cycle_has_ended_when_all_that_it_has_decided_is_accepted(stage, monkeypatch):

@@ -58,7 +58,10 @@ def test_a_plugin_of_a_folder_is_used_when_the_configuration_names_it(file):
         pytest.param("/ 1000", "/ 0 * 0", "conf:5: plugin mine failed in node_order: answered with NaN", id="nan"),
         pytest.param("import time", "import tyme", "conf:5: .*mine.py:2: ModuleNotFoundError", id="import"),
         pytest.param("version = 1", "time.sleep(600)", "conf:5: plugins .* hangs", id="hangs"),
-        pytest.param("version = 1", "import os; os.write(1, b'\\xff'); os._exit(7)", "conf:5: \ufffd", id="bytes"),
+        pytest.param(
+            "version = 1", "import os; os.write(1, b'\\xff'); os._exit(7)", "conf:5: .* code 7: \ufffd", id="bytes"
+        ),
+        pytest.param("version = 1", "import os; os._exit(0)", "conf:5: a plugin ended .* code 0$", id="ends-well"),
     ],
 )
 def test_a_plugin_that_fails_its_trial_is_not_used(file, old, new, problem):

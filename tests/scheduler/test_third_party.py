@@ -79,6 +79,17 @@ def test_a_change_is_noticed_once_the_file_stops_changing(folder, tmp_path):
         pytest.param(
             plugin().replace(", NodeOrder)", ")"), "it answers no question: inherit an extension point", id="no-point"
         ),
+        *(
+            pytest.param(plugin() + f"    {line}\n", f"class Smallest: {said}", id=line)
+            for line, said in {
+                'depends_on = "NODE_ALONE"': "depends_on is 'NODE_ALONE': write DependsOn.NODE_ALONE or",
+                'reads = ("labels",)': "reads is ('labels',): write frozenset({Field.REQUEST})",
+                'reads = "labels"': "reads is 'labels': write",
+                'arguments = "key"': "arguments is 'key': write",
+                'refusals_stay = "no"': "refusals_stay is 'no': write True or False",
+                'counts = frozenset({"preemptible"})': "counts names preemptible, which it has not",
+            }.items()
+        ),
     ],
 )
 def test_an_unusable_file_is_reported_with_its_line_and_a_remedy(folder, tmp_path, text, problem):

@@ -5,11 +5,14 @@ import time
 import numpy as np
 import pytest
 
+from tests.testing.answers_all import answering
+from volcano_py.daemon import plugins as daemon
 from volcano_py.framework.contract.extension_points import JobValid, NodeOrder, Predicate
 from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler.policy import Policy
-from volcano_py.testing import a_policy
-from volcano_py.testing.trial import main, try_out
+from volcano_py.testing import a_policy, trial
+from volcano_py.testing.trial import ACTIONS, COMPLETE, main, supervised, tier_with, try_out
 
 
 class Good(Plugin, NodeOrder):
@@ -56,7 +59,7 @@ def policy(plugin: type[Plugin]) -> Policy:
 
 
 def test_a_working_plugin_passes_the_trial():
-    assert list(try_out(policy(Good))) == []
+    assert try_out(policy(Good)).problems == {}
 
 
 @pytest.mark.parametrize(
@@ -68,13 +71,15 @@ def test_a_working_plugin_passes_the_trial():
     ],
 )
 def test_a_plugin_that_fails_is_named_with_the_question(plugin, problem):
-    assert any(problem in said for said in try_out(policy(plugin)))
+    (said,) = try_out(policy(plugin)).problems.values()
+    assert problem in said
+    assert f"({__file__}:" in said
 
 
 def test_a_slow_plugin_is_named_with_its_time(monkeypatch):
     monkeypatch.setattr("volcano_py.testing.trial.SLOW_S", 0.02)
 
-    assert any(text.startswith("plugin slow took 0.") for text in try_out(policy(Slow)))
+    assert any(text.startswith("plugin slow took 0.") for text in try_out(policy(Slow)).problems.values())
 
 
 @pytest.fixture
@@ -105,3 +110,101 @@ def test_the_command_runs_a_configuration(capsys, smallest, tmp_path):
 
     assert main(["--plugins-dir", str(smallest), "--scheduler-conf", str(conf)]) == 2
     assert f'{conf}:5: unknown plugin "smalest"' in capsys.readouterr().out
+
+
+def test_the_trial_asks_every_question():
+    plugin = answering()
+
+    tried = try_out(*(a_policy(actions, [tier_with(plugin)]) for actions in ACTIONS))
+
+    assert tried.problems == {}
+    assert tried.not_asked(plugin) == []
+
+
+def test_the_command_names_the_questions_that_nobody_asked(capsys, smallest, tmp_path):
+    conf = tmp_path / "conf.yaml"
+    conf.write_text("actions: enqueue\ntiers:\n- plugins:\n  - name: smallest\n")
+
+    assert main(["--plugins-dir", str(smallest), "--scheduler-conf", str(conf)]) == 0
+    assert "; not asked: node_order\n" in capsys.readouterr().out
+
+
+def test_a_plugin_that_the_configuration_does_not_name_is_not_tried(capsys, smallest, tmp_path):
+    conf = tmp_path / "conf.yaml"
+    conf.write_text("actions: allocate\ntiers:\n- plugins:\n  - name: gang\n")
+
+    assert main(["--plugins-dir", str(smallest), "--scheduler-conf", str(conf)]) == 0
+    assert capsys.readouterr().out.startswith("smallest: not tried: the configuration does not name it")
+
+
+def test_a_folder_without_plugins_is_nothing_to_try(capsys, tmp_path):
+    assert main(["--plugins-dir", str(tmp_path)]) == 2
+    assert capsys.readouterr().out.startswith(f"no plugins found: {tmp_path} has none")
+
+
+def test_a_problem_is_told_once_and_not_for_each_job(capsys, smallest):
+    (smallest / "smallest.py").write_text((smallest / "smallest.py").read_text().replace("/ 1000", "/ nodes"))
+
+    main(["--plugins-dir", str(smallest)])
+
+    (problem,) = capsys.readouterr().out.splitlines()
+    assert problem.startswith("plugin smallest failed in node_order: TypeError: unsupported operand")
+    assert problem.endswith(f"({smallest / 'smallest.py'}:6)")
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_a_plugin_that_ends_the_process_does_not_pass(capsys, smallest, code):
+    file = smallest / "smallest.py"
+    file.write_text(file.read_text().replace("return ", f"import os; os._exit({code}); return "))
+
+    assert supervised(["--plugins-dir", str(smallest)]) == (code or 1)
+    assert f"a plugin ended its process with code {code}" in capsys.readouterr().out
+
+
+def test_the_daemon_knows_how_a_trial_ends():
+    assert (daemon.COMPLETE, daemon.ALONE) == (COMPLETE, trial.ALONE)
+
+
+CORRUPTING = [
+    pytest.param("node_order", "score = args[1].idle[0]; score *= 100; return score", id="idle"),
+    pytest.param("on_session_open", "args[0].nodes.allocatable[0] = 1", id="allocatable"),
+    pytest.param("on_session_open", "args[0].queues.clear()", id="queues"),
+    pytest.param("on_session_open", "args[0].total[:] = 0", id="total"),
+    pytest.param("on_session_open", "args[0].jobs.block[:] = 0", id="jobs"),
+    pytest.param("on_session_open", "args[0].tasks.status[:] = 0", id="tasks"),
+    pytest.param("on_session_open", "args[0].tasks = None", id="replaced"),
+    pytest.param("on_session_open", "args[0].accounts.track_queues().taken[:] = 0", id="accounts"),
+    pytest.param("on_session_open", "args[0].nodes.statics.unschedulable[:] = True", id="statics"),
+    pytest.param("on_session_open", "args[0].nodes.label('zone').codes[:] = 0", id="labels"),
+    pytest.param("on_session_open", "args[0].nodes.statics.labels.clear()", id="all-labels"),
+    pytest.param("node_order", "args[0].request[:] = 0", id="request"),
+    pytest.param("job_valid", "args[0].counts[:] = 0", id="counts"),
+    pytest.param("preemptable", "args[0].job.counts[:] = 0", id="preemptor"),
+    pytest.param("unified_evictable", "args[0].gains[:] = 0", id="gains"),
+    pytest.param("placed", "args[3][:] = 0", id="placed"),
+    pytest.param("domain_order", "args[1].used[:] = 0", id="domains"),
+    pytest.param("near_order", "args[4][:] = True", id="group"),
+]
+
+
+@pytest.mark.parametrize(("method", "code"), CORRUPTING)
+def test_a_plugin_that_writes_into_the_session_is_told_its_own_line(tmp_path, method, code):
+    file = tmp_path / "writes.py"
+    file.write_text(f"def {method}(self, *args):\n    {code}\n")
+    space = {"__name__": __name__}
+    exec(compile(file.read_text(), str(file), "exec"), space)
+    plugin = answering(__module__=__name__, **{method: space[method]})
+
+    problems = try_out(*(a_policy(actions, [tier_with(plugin)]) for actions in ACTIONS)).problems
+
+    assert f"({file}:2)" in problems["all", method]
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_what_built_in_plugins_answer_is_valid_and_needs_no_right_to_write(name):
+    plugin = type("Ours", (PLUGINS[name],), {"name": f"our-{name}", "__module__": __name__})
+    tier = [*(one for one in tier_with(plugin) if one != name)]
+
+    tried = try_out(*(a_policy(actions, [tier]) for actions in ACTIONS))
+
+    assert tried.problems == {}

@@ -122,7 +122,7 @@ def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: 
             else:
                 _between_jobs(ssn, queue, job, tasks, search)
     except PluginFailed as failure:
-        ssn.state.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+        ssn.state.report.failed(failure, f"nobody is evicted for PodGroup {job.key}")
 
 
 def _between_jobs(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search) -> None:

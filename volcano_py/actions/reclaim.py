@@ -66,7 +66,7 @@ class Reclaim(Action):
                 with ssn.nominated_room.open_to(job):
                     _plan(ssn, queue, job, starving.tasks(row))
             except PluginFailed as failure:
-                ssn.state.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+                ssn.state.report.failed(failure, f"nobody is evicted for PodGroup {job.key}")
         ssn.eviction.end_of_action()
 
 

@@ -14,12 +14,14 @@ _CAUSE = Cause("shuffle", "evicted from its node: a plugin of the configuration 
 
 def shuffle(ssn: Session) -> None:
     """Run the action."""
+    statement = ssn.statement()
     try:
         rows = ssn.eviction.unconditional()
+        if len(rows):
+            statement.evict(rows)
     except PluginFailed as failure:
-        ssn.state.report.failures.append(f"{failure}; nothing is shuffled in this cycle")
+        statement.discard()
+        ssn.state.report.failed(failure, "nothing is shuffled in this cycle")
         return
     if len(rows):
-        statement = ssn.statement()
-        statement.evict(rows)
         statement.commit(_CAUSE)

@@ -6,7 +6,8 @@
                                                  └─────▶ the next would decide nothing, too: after ten periods
 
 A change is helpful if it could let a pending job be placed. A cycle that raises is reported, and the next one starts
-after a pause that grows. Only the end of the process ends the loop.
+after a pause that grows. The same holds if all decisions of one cycle after the other are refused. Only the end of the
+process ends the loop.
 """
 
 import asyncio
@@ -38,6 +39,12 @@ _FAILED_FIRST_S: Final = 0.5
 _FAILED_CAP_S: Final = 30.0
 _BROKEN_AFTER: Final = 5  # failed cycles in a row
 _BROKEN_AFTER_S: Final = 30.0
+_REFUSED_FIRST_S: Final = 0.2
+_REFUSED_CAP_S: Final = 5.0
+"""The pause after a cycle whose decisions were all refused, as those of the cycle before it.
+
+Once, this is a change that came during the cycle. Again and again, it is a fault, and cycles would run back to back.
+"""
 _CROWDED: Final = 128  # binds under way: twice as many as are sent at once
 _CROWDED_PAUSE_S: Final = 0.1
 """While more binds are under way, new decisions would wait behind them, and cycles would slow down the sending."""
@@ -83,6 +90,8 @@ class CycleLoop:
         self._period_s = period_s
         self._debounce_s = debounce_s
         self._failures = Backoff(rng, first_s=_FAILED_FIRST_S, cap_s=_FAILED_CAP_S)
+        self._refusals = Backoff(rng, first_s=_REFUSED_FIRST_S, cap_s=_REFUSED_CAP_S)
+        self._fruitless = 0  # cycles in a row whose decisions were all refused
         self._not_before = float("-inf")  # after a failure
         self._failing_since: float | None = None  # when the first of the failures in a row happened
         self._gathers_until = float("-inf")  # after a cycle that lasted
@@ -92,6 +101,7 @@ class CycleLoop:
         self._changed = asyncio.Event()
         self._running_since: float | None = None
         self._stopped = False
+        self._accepted, self._refused = 0, 0  # batches of the cycle that runs
         self._lost = False  # whether decisions of the cycle that runs were dropped
         self._broken: Exception | None = None  # the error of a delivery that failed
         self.cycles = 0
@@ -214,6 +224,7 @@ class CycleLoop:
 
     async def _cycle(self, why: str) -> None:
         started = self._running_since = self._clock.monotonic()
+        self._accepted, self._refused = 0, 0
         try:
             token, snapshot = self._cache.token, self._cache.snapshot()
             taken = self._clock.monotonic()
@@ -240,6 +251,7 @@ class CycleLoop:
                 # To report takes long while the event loop has much to do. Then, too, changes are gathered for a while.
                 self._clock.monotonic() + self._debounce_s * _GATHERED,
             )
+            self._pause_if_refused()
             if self._lost:
                 self._lost = False
                 self._cache.write_lost()
@@ -252,6 +264,25 @@ class CycleLoop:
         finally:
             self._running_since = None
             self.cycles += 1
+
+    def _pause_if_refused(self) -> None:
+        """Put off the next cycle if all decisions of this one were refused, and all of the last one, too."""
+        if not self._refused or self._accepted:
+            self._fruitless = 0
+            self._refusals.reset()
+            return
+        self._fruitless += 1
+        if self._fruitless == 1:
+            return
+        pause_s = self._refusals.next()
+        self._not_before = self._clock.monotonic() + pause_s
+        log.warning(
+            "all decisions refused; the next cycle starts after a pause",
+            cycles=self._fruitless,
+            batches=self._refused,
+            pause_s=round(pause_s, 3),
+            what_to_do="the log says at level debug why each bind was refused",
+        )
 
     def _emit(
         self,
@@ -279,7 +310,10 @@ class CycleLoop:
                 self._backpressure.leave(binds)
             return
         try:
-            if not self._deliver(batch, token):
+            if self._deliver(batch, token):
+                self._accepted += 1
+            else:
+                self._refused += 1
                 self.wake("refused")
         except Exception as error:  # noqa: BLE001 - raised by `run`: out of here it would only be logged by the loop
             self._broken = error

@@ -18,6 +18,8 @@ from volcano_py.scheduler.policy import PLUGINS_TO_COME
 from volcano_py.scheduler.third_party import GROUP, PluginFolder, load_plugins
 
 TRIAL: Final = "volcano_py.testing.trial"
+ALONE: Final = "--alone"  # flag of the trial: this process watches over it
+COMPLETE: Final = "the trial is complete"  # the last line of the trial
 _UNUSABLE: Final = (
     2  # exit code of the trial: the plugins are not to blame; the caller knows the file and reports the error
 )
@@ -55,7 +57,7 @@ def _foreign(conf: SchedulerConf) -> Iterable[tuple[str, Where]]:
 
 
 def _try_out(loaded: LoadedConf, folder: PluginFolder | None, where: Where, limit_s: float) -> None:
-    command = [sys.executable, "-m", TRIAL, "--scheduler-conf", "-"]
+    command = [sys.executable, "-m", TRIAL, ALONE, "--scheduler-conf", "-"]
     if folder is not None:
         command += ["--plugins-dir", str(folder.path)]
     try:
@@ -73,6 +75,11 @@ def _try_out(loaded: LoadedConf, folder: PluginFolder | None, where: Where, limi
         raise ConfError(where, problem) from error
     except OSError as error:
         raise ConfError(where, f"the trial of its plugins cannot be started: {error}") from error
+    said = [line for line in trial.stdout.splitlines() if line.strip()]
+    if COMPLETE not in said:
+        # Of a traceback the last line says it; what plugins have printed may be of any length.
+        last = [line for line in (*said, *trial.stderr.splitlines()) if line.strip()][-1:]
+        text = f"a plugin ended the trial of its plugins with code {trial.returncode}"
+        raise ConfError(where, ": ".join((text, *last)))
     if trial.returncode not in (0, _UNUSABLE):
-        said = [line for line in (trial.stdout or trial.stderr).splitlines() if line.strip()]
-        raise ConfError(where, "; ".join(said) or f"the trial of its plugins ended with code {trial.returncode}")
+        raise ConfError(where, "; ".join(line for line in said if line != COMPLETE))

@@ -53,7 +53,7 @@ class GangAction(Action):
                     with ssn.nominated_room.open_to(job):
                         self.plan(ssn, queue, job, requesting)
             except PluginFailed as failure:
-                ssn.state.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+                ssn.state.report.failed(failure, f"nobody is evicted for PodGroup {job.key}")
         ssn.eviction.end_of_action()
 
     @abstractmethod

@@ -82,8 +82,8 @@ class Session:
 
     def skip_job(self, job: JobInfo, failure: PluginFailed) -> None:
         """Skip a job because a plugin failed: report the failure, and record it as the reason why the job waits."""
-        self.state.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
-        self.state.outcome.skipped.setdefault(job.row, Reason(failure.plugin, "plugin-failed", str(failure)))
+        self.state.report.failed(failure, f"PodGroup {job.key} waits for the next cycle")
+        self.state.outcome.skipped.setdefault(job.row, Reason(failure.plugin, "plugin-failed", failure.text))
 
     def announce_refusal(self, job: JobRecord, type_: str, text: str) -> None:
         """Emit an event that says why a job is not enqueued.

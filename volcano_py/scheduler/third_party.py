@@ -9,7 +9,7 @@ import inspect
 import itertools
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
@@ -20,7 +20,8 @@ from typing import Any, Final
 
 from volcano_py.conf.reload import Watched, file_state
 from volcano_py.framework.contract.extension_point import ExtensionPoint
-from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
+from volcano_py.model.shape import Field
 from volcano_py.plugins import PLUGINS
 
 GROUP: Final = "volcano_py.plugins"
@@ -153,6 +154,27 @@ def _problem(plugin: type[Plugin]) -> str | None:
         getattr(plugin, hook) is getattr(Plugin, hook) for hook in _HOOKS
     ):
         return "it answers no question: inherit an extension point (volcano_py/framework/contract/extension_points.py)"
+    return _wrong_attribute(plugin)
+
+
+def _wrong_attribute(plugin: type[Plugin]) -> str | None:
+    """Return what is wrong with what a class states about its answers: it would silently mean something else."""
+    depends_on: Any = plugin.depends_on
+    reads: Any = plugin.reads
+    arguments: Any = plugin.arguments
+    if not isinstance(depends_on, DependsOn):
+        return f"depends_on is {depends_on!r}: write DependsOn.NODE_ALONE or DependsOn.OTHER_NODES"
+    if not isinstance(reads, Set) or not all(isinstance(one, Field) for one in reads):
+        return f"reads is {reads!r}: write frozenset({{Field.REQUEST}}), of volcano_py.model.shape.Field"
+    if not isinstance(arguments, Set):
+        return f'arguments is {arguments!r}: write frozenset({{"my.key"}})'
+    for name in ("refusals_stay", "protects", "about_queues"):
+        value = getattr(plugin, name, False)
+        if not isinstance(value, bool):
+            return f"{name} is {value!r}: write True or False"
+    methods = [name for name in plugin.counts if not callable(getattr(plugin, name, None))]
+    if methods:
+        return f'counts names {", ".join(sorted(methods))}, which it has not: write frozenset({{"preemptable"}})'
     return None
 
 

@@ -42,7 +42,7 @@ class NodeStatics:
     names: tuple[str, ...]
     records: tuple[NodeRecord, ...]
     versions: Ints  # (n_nodes,), changes whenever the record of the node changes
-    labels: dict[str, LabelColumn]
+    labels: Mapping[str, LabelColumn]
     taint_ids: Codes  # (n_nodes,), index into taint_sets
     taint_sets: tuple[tuple[TaintRecord, ...], ...]
     unschedulable: Bools  # (n_nodes,)

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.model.arrays import Codes, Floats
+from volcano_py.model.arrays import Codes, Floats, fixed
 from volcano_py.model.objects import NodeRecord, TaintRecord
 from volcano_py.model.resources import ResourceRegistry
 from volcano_py.snapshot import layout
@@ -186,7 +186,7 @@ class NodeStore:
             record, rank = self._records[row], int(self._rank[row])
             if record is not None:
                 records[rank], versions[rank] = record, self._versions[row]
-        return replace(statics, records=tuple(records), versions=versions)
+        return replace(statics, records=tuple(records), versions=fixed(versions))
 
     def _taken_ports(self) -> NodePorts:
         if self._port_sets is None:
@@ -215,12 +215,12 @@ class NodeStore:
             layout=(self._lineage, self._layout),
             names=tuple(record.name for record in records),
             records=records,
-            versions=self._versions[self._order],
+            versions=fixed(self._versions[self._order]),
             labels=self._label_columns(records),
-            taint_ids=np.array([self._taint_id(record.taints) for record in records], dtype=np.int32),
+            taint_ids=fixed(np.array([self._taint_id(record.taints) for record in records], dtype=np.int32)),
             taint_sets=tuple(self._taint_sets),
-            unschedulable=np.array([record.unschedulable for record in records], dtype=bool),
-            closed=np.array([bool(record.closed) for record in records], dtype=bool),
+            unschedulable=fixed(np.array([record.unschedulable for record in records], dtype=bool)),
+            closed=fixed(np.array([bool(record.closed) for record in records], dtype=bool)),
         )
 
     def _forget_values(self, n_nodes: int) -> None:
@@ -241,7 +241,7 @@ class NodeStore:
                 if codes is None:
                     codes = columns[key] = np.zeros(len(records), dtype=np.int32)
                 codes[row] = self._values.setdefault(key, _Values()).code(value)
-        return {key: LabelColumn(codes, tuple(self._values[key].values)) for key, codes in columns.items()}
+        return {key: LabelColumn(fixed(codes), tuple(self._values[key].values)) for key, codes in columns.items()}
 
     def _taint_id(self, taints: tuple[TaintRecord, ...]) -> int:
         return self._taint_sets.setdefault(taints, len(self._taint_sets))

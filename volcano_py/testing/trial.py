@@ -1,30 +1,34 @@
 """Try plugins on a small cluster: `python -m volcano_py.testing.trial --plugins-dir DIR [--scheduler-conf FILE]`.
 
-The cluster has large and small nodes, two queues, gangs with roles, single pods, running pods, a pod without requests
-and a job that does not fit, so that cycles use every extension point. The daemon runs the same trial, in a separate
-process, before it uses new plugins, because a plugin that hangs or crashes would stop the scheduler. A trial that hangs
-ends after a minute and prints where it hung.
+The cluster has large, small and busy nodes, HyperNodes, queues that lend, gangs with roles and topologies, pods that
+stay apart, running pods, jobs that starve and a job that does not fit, so that cycles use every extension point. The
+daemon runs the same trial, in a separate process, before it uses new plugins, because a plugin that hangs or crashes
+would stop the scheduler. A trial that hangs ends after a minute and prints where it hung.
 """
 
 import argparse
 import faulthandler
+import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from volcano_py.api import keys
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.loader import parse_conf, read_conf
 from volcano_py.conf.schema import ConfError
+from volcano_py.framework.contract import POINTS, Plugin
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import Memory
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import Policy, resolve, run_cycle
 from volcano_py.scheduler.third_party import PluginFolder, ThirdParty, load_plugins
 from volcano_py.testing.cluster import a_cluster, flat, modified
-from volcano_py.testing.objects import EPOCH, a_job, a_node, a_pod, a_queue
-from volcano_py.testing.scenario import a_policy
+from volcano_py.testing.objects import EPOCH, Job, a_hyper_node, a_job, a_node, a_pod, a_priority_class, a_queue
+from volcano_py.testing.scenario import PluginEntry, a_policy
 
 SLOW_S: Final = 1.0
 """Limit on the time of one plugin on the small cluster for all answers to one question, in seconds."""
@@ -32,75 +36,199 @@ SLOW_S: Final = 1.0
 _HANGS_S: Final = 60.0
 
 UNUSABLE: Final = 2
-"""Exit code: the configuration or the folder cannot be used at all."""
+"""Exit code: there is nothing to try, or the configuration or the folder cannot be used at all."""
+
+COMPLETE: Final = "the trial is complete"
+"""The last line. Without it, a plugin has ended the process."""
+
+ALONE: Final = "--alone"
+"""Flag: run in this very process. Whoever gives it looks for `COMPLETE` himself."""
 
 _CYCLES: Final = 2
-_BUILT_IN: Final = ("priority", "gang", "predicates", "nodeorder", "proportion")
+BUILT_IN: Final = ("priority", "gang", "predicates", "nodeorder", "proportion", "network-topology-aware")
+ACTIONS: Final = (
+    "enqueue, allocate, backfill, preempt, reclaim",
+    "enqueue, allocate, gangpreempt, gangreclaim, shuffle",
+)
+"""What a trial without a configuration runs: all actions, in two turns, because both evict the same pods."""
+
+_SELECTS: Final = {"nodeSelector": {"pool": "busy"}}
+_APART: Final = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": keys.LABEL_HOSTNAME}
+            ]
+        }
+    }
+}
 
 
 def sample_cluster() -> ClusterCache:
     """Return the small cluster."""
+    busy = {"pool": "busy"}
     return a_cluster(
         *(a_node(f"large-{i}", cpu=32, memory="128Gi", labels={"zone": f"z{i % 2}"}) for i in range(2)),
         *(a_node(f"small-{i}", cpu=4, labels={"zone": f"z{i % 2}"}) for i in range(4)),
+        *(a_node(f"busy-{i}", cpu=4, labels=busy) for i in range(4)),
         a_node("tainted", cpu=16, taints=["only=gpu:NoSchedule"], gpu=4),
+        a_hyper_node("leaf-0", nodes=["large-0", "small-0", "small-2"]),
+        a_hyper_node("leaf-1", nodes=["large-1", "small-1", "small-3"]),
+        a_hyper_node("leaf-2", nodes=["busy-0", "busy-1"]),
+        a_hyper_node("leaf-3", nodes=["busy-2", "busy-3"]),
+        a_hyper_node("spine", tier=2, children=["leaf-0", "leaf-1", "leaf-2", "leaf-3"]),
+        a_priority_class("urgent", 1000),
         a_job("gang", tasks={"ps": 1, "worker": 3}, cpu=2, memory="1Gi", queue="red", created=1),
-        a_job("single", tasks=3, min_available=1, cpu=1, queue="blue", created=2),
-        a_job("too-large", tasks=2, cpu=64, queue="blue", created=3),
+        a_job("single", tasks=3, min_available=1, cpu=1, queue="red", created=2),
+        a_job("too-large", tasks=2, cpu=64, queue="red", created=3),
         a_job("best-effort", tasks=1, queue="red", created=4),
-        a_job("refused", tasks=2, cpu=1, queue="red", min_resources={"cpu": 500}, created=5),
+        a_job("enqueued", tasks=2, cpu=1, queue="red", min_resources={"cpu": 2}, created=5),
+        a_job("refused", tasks=2, cpu=1, queue="red", min_resources={"cpu": 500}, created=6),
+        a_job("elsewhere", namespace="other", cpu=1, queue="red", created=7),
+        a_job("near", tasks=3, cpu=1, queue="red", group_spec=_within("hard", 1), created=8),
+        a_job("nearly", tasks=3, cpu=1, queue="red", group_spec=_within("soft", 2), created=9),
+        a_job("apart", tasks=2, cpu=1, queue="red", labels={"app": "apart"}, spec=_APART, created=10),
+        *(_running(f"low-{i}-{j}", "red", f"busy-{i}") for i in (0, 2) for j in range(2)),
+        *(_running(f"lent-{i}-{queue}", queue, f"busy-{i}") for i in (1, 3) for queue in ("blue", "white")),
+        a_job(
+            "starving", tasks=2, cpu=2, queue="red", priority_class="urgent", priority=1000, spec=_SELECTS, created=11
+        ),
+        a_job(
+            "starving-near",
+            tasks=2,
+            cpu=2,
+            queue="red",
+            priority_class="urgent",
+            priority=1000,
+            spec=_SELECTS,
+            group_spec=_within("hard", 1),
+            created=12,
+        ),
+        a_job("reclaiming", tasks=1, cpu=2, queue="green", spec=_SELECTS, created=13),
         *(a_pod(f"running-{i}", cpu=2, node="small-0") for i in range(2)),
-        queues=[a_queue(), a_queue("red", weight=3), a_queue("blue")],
+        queues=[a_queue(), a_queue("red", weight=30), a_queue("blue"), a_queue("white"), a_queue("green", weight=3)],
     )
 
 
-def try_out(policy: Policy) -> Iterator[str]:
-    """Run a few cycles on the small cluster and yield each problem with a plugin once."""
-    cache, memory = sample_cluster(), Memory()
-    said: set[str] = set()
-    for cycle in range(_CYCLES):
-        clock = CycleClock(EPOCH.timestamp() + cycle, time.perf_counter)
-        snapshot = cache.snapshot()
-        memory, report = run_cycle(snapshot, policy, clock, cycle, memory, lambda _: None)
-        slow = (
-            f"plugin {plugin} took {seconds:.1f} s for {hook} on a cluster of {len(snapshot.nodes)} nodes: "
-            f"more than {SLOW_S:g} s would delay every cycle; work on whole arrays"
-            for (plugin, hook), seconds in report.plugin_seconds.items()
-            if seconds > SLOW_S
+def _within(mode: str, tier: int) -> dict[str, object]:
+    return {"networkTopology": {"mode": mode, "highestTierAllowed": tier}}
+
+
+def _running(name: str, queue: str, node: str) -> Job:
+    """Return a job that runs on a node and may be evicted."""
+    notes = {keys.PREEMPTABLE: "true"}
+    return a_job(name, cpu=2, queue=queue, node=node, phase=keys.PHASE_RUNNING, annotations=notes)
+
+
+@dataclass(slots=True)
+class Tried:
+    """What a trial has found."""
+
+    problems: dict[tuple[str, str], str] = field(default_factory=dict)  # by plugin and method
+    asked: set[tuple[str, str]] = field(default_factory=set)  # plugin and method
+
+    def not_asked(self, plugin: type[Plugin]) -> list[str]:
+        """Return the questions that a plugin answers and that nobody asked."""
+        questions = (
+            name for point in POINTS if issubclass(plugin, point) for name in sorted(point.__abstractmethods__)
         )
-        for problem in (*report.failures, *slow):
-            if problem not in said:
-                said.add(problem)
-                yield problem
-        modified(cache, *flat([a_node("small-3", cpu=8)]))
+        return [name for name in dict.fromkeys(questions) if (plugin.name, name) not in self.asked]
+
+
+def try_out(*policies: Policy) -> Tried:
+    """Run a few cycles of each policy on the small cluster."""
+    found = Tried()
+    for policy in policies:
+        cache, memory = sample_cluster(), Memory()
+        for cycle in range(_CYCLES):
+            clock = CycleClock(EPOCH.timestamp() + cycle, time.perf_counter)
+            snapshot = cache.snapshot()
+            memory, report = run_cycle(snapshot, policy, clock, cycle, memory, lambda _: None)
+            slow = (
+                ((plugin, hook), _too_slow(plugin, hook, seconds, len(snapshot.nodes)))
+                for (plugin, hook), seconds in report.plugin_seconds.items()
+                if seconds > SLOW_S
+            )
+            for asked, problem in (*report.problems.items(), *slow):
+                found.problems.setdefault(asked, problem)
+            found.asked |= report.plugin_seconds.keys()
+            modified(cache, *flat([a_node("small-3", cpu=8)]))
+    return found
+
+
+def _too_slow(plugin: str, method: str, seconds: float, n_nodes: int) -> str:
+    return (
+        f"plugin {plugin} took {seconds:.1f} s for {method} on a cluster of {n_nodes} nodes: "
+        f"more than {SLOW_S:g} s would delay every cycle; work on whole arrays"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Load and try plugins; print one line per problem.
+    """Load and try plugins; print one line per problem, or one per plugin, and at last `COMPLETE` with `ALONE`.
 
-    Returns 0 without problems, 1 if a plugin does not work, 2 if the configuration or the folder cannot be used at all.
+    Returns 0 without problems, 1 if a plugin does not work, 2 if there is nothing to try: no plugin, or a configuration
+    or a folder that cannot be used at all.
     """
     flags = _parser().parse_args(arguments)
+    code = _main(flags.plugins_dir, flags.scheduler_conf)
+    if flags.alone:
+        _say(COMPLETE)
+    return code
+
+
+def _main(plugins_dir: str, conf: str) -> int:
     try:
-        found = load_plugins(PluginFolder(Path(flags.plugins_dir)) if flags.plugins_dir else None)
-        problems = list(try_out(_policy(flags.scheduler_conf, found)))
+        found = load_plugins(PluginFolder(Path(plugins_dir)) if plugins_dir else None)
+        if not found.plugins and not found.problems:
+            raise NotADirectoryError(f"no plugins found: {plugins_dir or 'no package'} has none (docs/plugins.md)")
+        policies = _policies(conf, found)
+        tried = try_out(*policies)
     except (ConfError, NotADirectoryError) as error:
-        print(error)  # noqa: T201 - it is a command
+        _say(str(error))
         return UNUSABLE
-    for problem in (*found.problems, *problems):
-        print(problem)  # noqa: T201 - it is a command
-    if not found.problems and not problems:
-        for name, source in found.sources.items():
-            print(f"{name}: works ({source})")  # noqa: T201 - it is a command
-    return 1 if problems or (found.problems and not flags.scheduler_conf) else 0
+    _say(*found.problems, *tried.problems.values())
+    if not found.problems and not tried.problems:
+        named = {chosen.plugin.name for policy in policies for tier in policy.tiers for chosen in tier}
+        _say(*(_success(name, found, tried, named) for name in found.plugins))
+    return 1 if tried.problems or (found.problems and not conf) else 0
 
 
-def _policy(conf: str, found: ThirdParty) -> Policy:
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(line, flush=True)  # noqa: T201 - it is a command
+
+
+def _success(name: str, found: ThirdParty, tried: Tried, named: Container[str]) -> str:
+    if name not in named:
+        return f"{name}: not tried: the configuration does not name it ({found.sources[name]})"
+    left = tried.not_asked(found.plugins[name])
+    return f"{name}: works ({found.sources[name]})" + (f"; not asked: {', '.join(left)}" if left else "")
+
+
+def tier_with(*plugins: type[Plugin]) -> list[PluginEntry]:
+    """Return a tier of common plugins and these, which answer every question that they can."""
+    return [*BUILT_IN, *({"name": plugin, "enableNamespaceOrder": True} for plugin in plugins)]
+
+
+def _policies(conf: str, found: ThirdParty) -> list[Policy]:
     plugins = PLUGINS | found.plugins
     if not conf:
-        return a_policy("enqueue, allocate, backfill", [_BUILT_IN, [*found.plugins.values()]])
+        tier = tier_with(*found.plugins.values())
+        return [a_policy(actions, [tier]) for actions in ACTIONS]
     text = sys.stdin.read() if conf == "-" else read_conf(Path(conf))
-    return resolve(parse_conf(text, conf), plugins)
+    return [resolve(parse_conf(text, conf), plugins)]
+
+
+def supervised(arguments: Sequence[str]) -> int:
+    """Run the trial in a process of its own, which a plugin may end in the middle; return its exit code."""
+    command = [sys.executable, "-m", "volcano_py.testing.trial", ALONE, *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", errors="replace", check=False)
+    lines = done.stdout.splitlines()
+    _say(*(line for line in lines if line != COMPLETE))
+    if COMPLETE in lines:
+        return done.returncode
+    _say(f"the trial was not completed: a plugin ended its process with code {done.returncode}, or hung")
+    return done.returncode or 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -112,9 +240,12 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         help="the configuration to run, - for standard input (default: common plugins and all plugins of the folder)",
     )
+    parser.add_argument(ALONE, action="store_true", help=argparse.SUPPRESS)
     return parser
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(_HANGS_S, exit=True)
-    sys.exit(main())
+    if ALONE in sys.argv:
+        faulthandler.dump_traceback_later(_HANGS_S, exit=True)
+        sys.exit(main())
+    sys.exit(supervised(sys.argv[1:]))

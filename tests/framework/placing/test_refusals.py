@@ -147,7 +147,9 @@ def test_refusals_of_the_wrong_shape_are_a_failure_of_the_plugin() -> None:
         def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
             return np.zeros((1, len(nodes)), dtype=bool)
 
-    with pytest.raises(PluginFailed, match=r"plugin odd failed in refusals: expected an array of shape \(2, 1\)"):
+    with pytest.raises(
+        PluginFailed, match=r"plugin odd failed in refusals: expected an array of bool of shape \(2, 1\)"
+    ):
         message(["first"], Odd())
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.contract.extension_points import Vote, Votes
+from volcano_py.framework.contract.failures import invalid, raised
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
@@ -20,19 +21,36 @@ _PERMIT: Final = Vote.PERMIT
 class Point:
     """One plugin at one extension point: the method to call, and the name under which a failure is reported."""
 
-    __slots__ = ("ask", "method", "plugin", "trusted")
+    __slots__ = ("ask", "guard", "method", "plugin", "trusted")
 
     def __init__(
-        self, plugin: Any, method: str, ask: Callable[..., Any] | None = None, *, trusted: bool = False
+        self,
+        plugin: Any,
+        method: str,
+        ask: Callable[..., Any] | None = None,
+        *,
+        trusted: bool = False,
+        guard: "Guard | None" = None,
     ) -> None:
         """Take the plugin, the name of its method, and the function to call if it is not that method itself.
 
-        The answers of a ``trusted`` point, of a built-in plugin, are not checked again and again.
+        The answers of a ``trusted`` point, of a built-in plugin, are not checked again and again. The ``guard`` makes
+        the functions that ask a plugin of others.
         """
         self.plugin = plugin
         self.method = method
         self.ask = ask or getattr(plugin, method)
         self.trusted = trusted
+        self.guard = guard
+
+    def other(self, method: str, ask: Callable[..., Any] | None = None, kind: str = "") -> "Point":
+        """Return the point of the same plugin for another method, or for a function that the plugin has returned.
+
+        ``kind`` says what its answers must be, if the name of the method does not (`contract.answers`).
+        """
+        if self.guard is None:
+            return Point(self.plugin, method, ask)
+        return Point(self.plugin, method, self.guard(self.plugin, method, ask, kind or method), guard=self.guard)
 
     def __call__(self, *args: Any) -> Any:
         """Call the plugin; raise any error of it as PluginFailed."""
@@ -48,7 +66,7 @@ class Point:
         """
         if isinstance(error, PluginFailed):
             raise error
-        raise PluginFailed(self.plugin.name, self.method, f"{type(error).__name__}: {error}") from error
+        raise raised(self.plugin, self.method, error) from error
 
     def array(self, n: int, *args: Any) -> Any:
         """Ask for an array of n numbers; anything else is a failure of the plugin."""
@@ -58,15 +76,25 @@ class Point:
             self.fail(error)
         if not isinstance(answer, np.ndarray) or answer.shape != (n,):
             found = f"shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
-            raise PluginFailed(self.plugin.name, self.method, f"expected an array of shape ({n},), got {found}")
+            raise invalid(self.plugin, self.method, f"expected an array of shape ({n},), got {found}")
         return answer
 
     def finite(self, n: int, *args: Any) -> Any:
         """Ask for an array of n finite numbers."""
         answer = self.array(n, *args)
-        if not np.isfinite(answer).all():
-            raise PluginFailed(self.plugin.name, self.method, "answered with NaN or infinity")
+        try:
+            finite = np.isfinite(answer).all()
+        except TypeError:  # an array of objects or texts
+            finite = False
+        if not finite:
+            raise invalid(self.plugin, self.method, "answered with NaN or infinity")
         return answer
+
+
+Guard = Callable[[Any, str, Callable[..., Any] | None, str], Callable[..., Any]]
+"""Takes a plugin, a method, the function to call if it is not that method, and the kind of answer.
+
+Returns a function that asks and checks the answer."""
 
 
 class Watcher(NamedTuple):
@@ -205,7 +233,7 @@ def rejections(
             if point.plugin in failed:
                 return found, reasons
             try:
-                votes: Votes | None = Point(point.plugin, "enqueueable_jobs")(jobs)
+                votes: Votes | None = point.other("enqueueable_jobs")(jobs)
                 if votes is None:
                     return found, reasons
                 _check_votes(point, votes, len(jobs))
@@ -296,7 +324,7 @@ def _in_groups_of(chosen: Bools, groups: Rows) -> Bools:
 def _check_mask(point: Point, answer: Any, n: int) -> None:
     if not isinstance(answer, np.ndarray) or answer.dtype != bool or answer.shape != (n,):
         found = f"{answer.dtype} {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
-        raise PluginFailed(point.plugin.name, point.method, f"expected a mask of shape ({n},), got {found}")
+        raise invalid(point.plugin, point.method, f"expected a mask of shape ({n},), got {found}")
 
 
 def _check_votes(point: Point, votes: Any, n: int) -> None:
@@ -309,13 +337,16 @@ def _check_votes(point: Point, votes: Any, n: int) -> None:
         or places.max(initial=-1) >= len(votes.answers)
     ):
         text = f"it must return Votes: for each of {n} jobs the place of an answer, or -1, in an array of integers"
-        raise PluginFailed(point.plugin.name, "enqueueable_jobs", text)
+        raise invalid(point.plugin, "enqueueable_jobs", text)
 
 
-def notify(points: Points, *args: Any) -> None:
-    """Tell all plugins."""
+def notify(points: Points, *args: Any, ignore: Ignore = _raise) -> None:
+    """Tell all plugins: what one of them makes of it is no reason to leave out the others."""
     for point in points:
-        point(*args)
+        try:
+            point(*args)
+        except PluginFailed as failure:
+            ignore(failure)
 
 
 def total(points: Points, n: int, *args: Any, again: bool = False) -> Floats:

@@ -90,7 +90,9 @@ class Plugin:
 class PluginFailed(Exception):
     """A plugin raised or gave an invalid answer. The job in hand is skipped; the cycle goes on."""
 
-    def __init__(self, plugin: str, point: str, problem: str) -> None:
-        super().__init__(f"plugin {plugin} failed in {point}: {problem}")
+    def __init__(self, plugin: str, point: str, problem: str, where: str = "") -> None:
+        """Take the names of plugin and method, what went wrong, and file and line, "" if they are unknown."""
+        self.text = f"plugin {plugin} failed in {point}: {problem}"  # for users, whom the place does not help
+        super().__init__(f"{self.text} ({where})" if where else self.text)
         self.plugin = plugin
         self.point = point

@@ -49,6 +49,11 @@ class VictimCandidates:
         units = None if self._units is None else self._units[places]
         return VictimCandidates(self._state, self.rows[places], self.groups[places], placed_before, units)
 
+    def of(self, state: State) -> "VictimCandidates":
+        """Return the same candidates with the columns of another view of the session, for a plugin to read."""
+        placed_before = None if self.placed_before is None else self.placed_before.copy()
+        return VictimCandidates(state, self.rows.copy(), self.groups.copy(), placed_before, self._units)
+
     def running_or_bound(self) -> "VictimCandidates":
         """Return the candidates that are running or bound now."""
         status = self._state.tasks.status[self.rows]

@@ -99,7 +99,7 @@ class Eviction:
         found = np.ones(len(self.state.jobs), dtype=bool)
         for point in tier:
             try:
-                answer = combine.Point(point.plugin, "starving_jobs")()
+                answer = point.other("starving_jobs")()
             except PluginFailed:
                 return None  # each job is asked about, and the failure is reported there
             if answer is None:
@@ -116,7 +116,7 @@ class Eviction:
         """Return queues that certainly may not take room for one task of a shape, (n_queues,); see `Preemptive`."""
         found = np.zeros(len(self.state.queues), dtype=bool)
         for point in self._preemptive:
-            sated = combine.Point(point.plugin, "sated_queues")(self.state.task_of(shape_id))
+            sated = point.other("sated_queues")(self.state.task_of(shape_id))
             if sated is not None:
                 found |= sated
         return found
@@ -127,13 +127,13 @@ class Eviction:
         for tier in self._tiers[Preemptable]:
             highest = np.full(len(candidates), -np.inf)
             for point in tier:
-                answer = combine.Point(point.plugin, "safe_from")(candidates)
+                answer = point.other("safe_from")(candidates)
                 if answer is not None:
                     highest = np.maximum(highest, answer)
             if tier:  # a tier may decide when the tiers before it allow nobody
                 lowest = np.minimum(lowest, highest)
         for point in (point for tier in self._answering[Preemptable] for point in tier if point.plugin.protects):
-            answer = combine.Point(point.plugin, "safe_from")(candidates)
+            answer = point.other("safe_from")(candidates)
             if answer is not None:
                 lowest = np.maximum(lowest, answer)
         return lowest
@@ -333,7 +333,7 @@ class Eviction:
         ranks = self._queue_rank(preemptor, candidates.queues)
         for point in self._queue_order:
             try:
-                first = combine.Point(point.plugin, "loses_first")(preemptor, candidates)
+                first = point.other("loses_first")(preemptor, candidates)
             except PluginFailed as failure:
                 self.hooks.ignore(failure)
                 continue
@@ -369,7 +369,7 @@ class Eviction:
         found: list[Floats] = []
         for point in self._queue_order:
             try:
-                keys = combine.Point(point.plugin, "victim_queue_keys")(preemptor)
+                keys = point.other("victim_queue_keys")(preemptor)
             except PluginFailed as failure:
                 self.hooks.ignore(failure)
                 return None

@@ -68,7 +68,7 @@ class StarvingJobs:
         try:
             return self._eviction.starving(job) and self._eviction.hooks.job_valid(job) is None
         except PluginFailed as failure:
-            self._state.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+            self._state.report.failed(failure, f"nobody is evicted for PodGroup {job.key}")
             return False
 
     def tasks(self, job_row: int) -> Rows:

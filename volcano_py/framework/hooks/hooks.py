@@ -6,12 +6,13 @@ from functools import cached_property
 import numpy as np
 
 from volcano_py.framework.contract import combine, extension_points
-from volcano_py.framework.contract.combine import Point, Watcher
+from volcano_py.framework.contract.combine import Watcher
 from volcano_py.framework.contract.plugin import Plugin, PluginFailed
 from volcano_py.framework.hooks import refusals
+from volcano_py.framework.hooks.border import Border
 from volcano_py.framework.hooks.node_hooks import NodeHooks
 from volcano_py.framework.hooks.ordering import Orders, PendingTasks
-from volcano_py.framework.hooks.plugin_calls import ActivePlugin, PluginCalls
+from volcano_py.framework.hooks.plugin_calls import ActivePlugin, PluginCalls, is_ours
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
@@ -27,7 +28,7 @@ class Hooks:
         """Take the plugins by tier with the extension points that are switched on, and the names of the actions."""
         self.actions = actions
         self._state = state
-        self._calls = PluginCalls(tiers, state.report, state.clock.stopwatch)
+        self._calls = PluginCalls(tiers, state.report, state.clock.stopwatch, Border(state))
         self.points = self._calls.points
         """Returns a `Point` for each plugin that answers an extension point, in conf order."""
         self.tiered = self._calls.tiered
@@ -59,7 +60,7 @@ class Hooks:
         self._job_enqueued = points(extension_points.JobEnqueued, "job_enqueued")
         self._job_pipelined = tiered(extension_points.JobPipelined, "job_pipelined")
         self._watchers = [
-            Watcher(point, Point(point.plugin, "freed"))
+            Watcher(point, point.other("freed"))
             for point in points(extension_points.PlacementWatch, "placed")
             if point.plugin not in self._calls.failed
         ]
@@ -69,7 +70,7 @@ class Hooks:
     @property
     def built_in(self) -> bool:
         """Whether all plugins are ours: those of others may answer from more than the session."""
-        return all(type(plugin).__module__.startswith("volcano_py.plugins.") for plugin in self.plugins())
+        return all(is_ours(plugin) for plugin in self.plugins())
 
     def plugins(self) -> list[Plugin]:
         """Return the plugins in conf order."""
@@ -95,9 +96,10 @@ class Hooks:
         found = np.ones(len(self._state.jobs), dtype=bool)
         for point in self._job_valid:
             try:
-                found &= combine.Point(point.plugin, "surely_valid")()
-            except PluginFailed:
-                found[:] = False  # then each job is asked about, and the failure is reported there
+                found &= point.other("surely_valid")()
+            except PluginFailed as failure:
+                self.ignore(failure)
+                found[:] = False  # then each job is asked about
         return found
 
     def job_valid(self, job: JobInfo) -> Reason | None:
@@ -105,8 +107,8 @@ class Hooks:
         try:
             refusal: Reason | None = combine.first_refusal(self._job_valid, job)
         except PluginFailed as failure:
-            self._state.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
-            return Reason(failure.plugin, "plugin-failed", str(failure))
+            self._state.report.failed(failure, f"PodGroup {job.key} waits for the next cycle")
+            return Reason(failure.plugin, "plugin-failed", failure.text)
         return refusal
 
     def is_ready(self, job: JobInfo) -> bool:
@@ -136,8 +138,8 @@ class Hooks:
         return combine.rejections(self._job_enqueueable, jobs, self._calls.failed, self.ignore)
 
     def job_enqueued(self, job: JobInfo) -> None:
-        """Tell the plugins that a pending job has been enqueued."""
-        combine.notify(self._job_enqueued, job)
+        """Tell the plugins that a pending job has been enqueued; that one of them fails is only reported."""
+        combine.notify(self._job_enqueued, job, ignore=self.ignore)
 
     def missing(self, job: JobInfo) -> int:
         """Return 0 if the placements of a job may be committed, else a lower bound of the tasks that it still needs."""
@@ -179,7 +181,7 @@ class Hooks:
         found = np.zeros(len(self._state.queues), dtype=bool)
         for point in self._overused:
             try:
-                overused = combine.Point(point.plugin, "overused_queues")()
+                overused = point.other("overused_queues")()
             except PluginFailed as failure:
                 self.ignore(failure)
                 overused = None
@@ -207,7 +209,7 @@ class Hooks:
         """Return queues that certainly may not hold one more task like this, (n_queues,); others may still refuse."""
         found = np.zeros(len(self._state.queues), dtype=bool)
         for point in self._allocatable:
-            full = combine.Point(point.plugin, "full_queues")(task)
+            full = point.other("full_queues")(task)
             if full is not None:
                 found |= full
         return found

@@ -1,6 +1,6 @@
 """What plugins answer about nodes: predicates, scores, and the reasons behind their verdicts."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.contract import combine, extension_points, topology
+from volcano_py.framework.contract.answers import reasons_of
 from volcano_py.framework.contract.combine import Point, Points
 from volcano_py.framework.contract.extension_points import Verdicts
 from volcano_py.framework.contract.plugin import DependsOn
@@ -33,15 +34,18 @@ class NodeHooks:
         self.normalized_orders = calls.points(extension_points.NormalizedOrder, "normalized_orders")
         self.inter_pod_orders = calls.points(extension_points.InterPodOrder, "inter_pod_scores")
         self.leaf_orders = calls.points(topology.LeafOrder, "leaf_order")
-        self._about_nodes = list(dict.fromkeys(point.plugin for point in (*self.predicates, *self.node_orders)))
+        about_nodes = {point.plugin: point for point in (*self.predicates, *self.node_orders)}
+        self._depends = [point.other("depends") for point in about_nodes.values()]
         self._node_local: dict[int, bool] = {}
         self._reasons: list[Reason] = []
-        self.reason_offsets = self._number(point.plugin.reasons for point in self.predicates)
-        self._static_offsets = self._number(point.plugin.static_reasons for point in self._static_predicates)
+        dynamic = self._number("reasons", self.predicates)
+        static = self._number("static_reasons", self._static_predicates)
+        self.reason_offsets = tuple(codes.start - 1 for codes in dynamic)
+        self._static_offsets = tuple(codes.start - 1 for codes in static)
         self.filters = refusals.filters(
             calls.plugins(),
-            zip(self._static_predicates, self._static_offsets, strict=True),
-            zip(self.predicates, self.reason_offsets, strict=True),
+            zip(self._static_predicates, static, strict=True),
+            zip(self.predicates, dynamic, strict=True),
         )
 
     @property
@@ -49,12 +53,14 @@ class NodeHooks:
         """Whether a node that refuses a task refuses it until room is given back (`Predicate.refusals_stay`)."""
         return all(point.plugin.refusals_stay for point in self.predicates)
 
-    def _number(self, groups: Iterable[tuple[Reason, ...]]) -> tuple[int, ...]:
-        offsets = []
-        for group in groups:
-            offsets.append(len(self._reasons))
-            self._reasons.extend(group)
-        return tuple(offsets)
+    def _number(self, attribute: str, points: Points) -> list[range]:
+        """Return the codes of the reasons of plugins. A plugin without valid reasons has failed, and gives none."""
+        found = []
+        for point in points:
+            first = len(self._reasons) + 1
+            self._reasons.extend(reasons_of(point.plugin, attribute) or ())
+            found.append(range(first, len(self._reasons) + 1))
+        return found
 
     @cached_property
     def resolvable(self) -> Bools:
@@ -83,7 +89,7 @@ class NodeHooks:
         found = self._node_local.get(shape_id)
         if found is None:
             task = self._state.task_of(shape_id)
-            found = all(plugin.depends(task) is DependsOn.NODE_ALONE for plugin in self._about_nodes)
+            found = all(point(task) is DependsOn.NODE_ALONE for point in self._depends)
             self._node_local[shape_id] = found
         return found
 
@@ -115,4 +121,4 @@ def static_verdicts(row: StaticRow, shape: Shape, points: Points, offsets: tuple
 
 def static_part(shape: Shape, points: Points) -> Hashable:
     """Return the part of a shape that the verdicts of static predicates depend on."""
-    return tuple([Point(point.plugin, "static_part")(shape) for point in points])
+    return tuple([point.other("static_part")(shape) for point in points])

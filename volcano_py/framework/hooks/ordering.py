@@ -97,7 +97,7 @@ class Orders:
         found: list[Floats | Bools] = []
         for point in self._queues:
             try:
-                keys = combine.Point(point.plugin, "queue_keys")()
+                keys = point.other("queue_keys")()
             except PluginFailed as failure:
                 self._ignore(failure)
                 return None

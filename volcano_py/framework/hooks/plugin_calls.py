@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
 
+from volcano_py.framework.contract.answers import attributes
 from volcano_py.framework.contract.combine import Point
 from volcano_py.framework.contract.extension_points import PREFERENCES
+from volcano_py.framework.contract.failures import invalid, raised
 from volcano_py.framework.contract.plugin import Plugin, PluginFailed
+from volcano_py.framework.hooks.border import Border
 from volcano_py.framework.state.report import CycleReport
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Ints
@@ -21,6 +24,11 @@ ActivePlugin = tuple[Plugin, frozenset[type]]
 """A plugin instance and the extension points that the conf leaves switched on for it."""
 
 
+def is_ours(plugin: Plugin) -> bool:
+    """Say whether a plugin is built in."""
+    return type(plugin).__module__.startswith(_OURS)
+
+
 def _fail(failure: PluginFailed, *_: Any) -> NoReturn:
     raise failure
 
@@ -29,14 +37,24 @@ class PluginCalls:
     """The plugins of one session, and every call of them."""
 
     def __init__(
-        self, tiers: Sequence[Sequence[ActivePlugin]], report: CycleReport, stopwatch: Callable[[], float]
+        self,
+        tiers: Sequence[Sequence[ActivePlugin]],
+        report: CycleReport,
+        stopwatch: Callable[[], float],
+        border: Border,
     ) -> None:
-        """Take the plugins by tier, the report for times and failures, and a stopwatch that returns seconds."""
+        """Take the plugins by tier, the report for times and failures, a stopwatch that returns seconds, and the border
+        to plugins of others."""
         self._tiers = tiers
+        self._border = border
         self._report = report
         self._stopwatch = stopwatch
         self.failed: dict[Plugin, PluginFailed] = {}
         """Plugins that failed before or while the session opened."""
+        for tier in tiers:
+            for plugin, points in tier:
+                if not is_ours(plugin) and (problem := attributes(plugin, points)) is not None:
+                    self.fail(plugin, invalid(plugin, "__init__", problem))
 
     def plugins(self) -> list[Plugin]:
         """Return the plugins in conf order."""
@@ -89,38 +107,42 @@ class PluginCalls:
         started = self._stopwatch()
         answer = None
         try:
-            answer = getattr(plugin, hook)(*args)
-        except PluginFailed as failure:
-            self.fail(plugin, failure)
+            function = getattr(plugin, hook)
+            answer = function(*args) if is_ours(plugin) else self._border.ask(plugin, hook, function, hook, args)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the cycle
-            self.fail(plugin, PluginFailed(plugin.name, hook, f"{type(error).__name__}: {error}"))
+            self.fail(plugin, raised(plugin, hook, error))
         self._spent(plugin, hook, started)
         return answer
 
     def fail(self, plugin: Plugin, failure: PluginFailed) -> None:
         """Report a failure after which no answer of the plugin is reliable."""
-        self._report.failures.append(str(failure))
+        self._report.failed(failure)
         self.failed.setdefault(plugin, failure)
 
     def ignore(self, failure: PluginFailed) -> None:
         """Report, once, a failed answer that the cycle continues without."""
         if str(failure) not in self._report.failures:
-            self._report.failures.append(str(failure))
+            self._report.failed(failure)
 
     def point(self, plugin: Plugin, method: str) -> Point:
-        """Return the point of a plugin: its method, timed if the plugin is not built in, or its failure."""
-        failure = self.failed.get(plugin)
-        if failure is not None:
-            return Point(plugin, method, partial(_fail, failure))
-        if type(plugin).__module__.startswith(_OURS):
+        """Return the point of a plugin: its method, guarded if the plugin is not built in, or its failure."""
+        if is_ours(plugin):
+            failure = self.failed.get(plugin)
+            if failure is not None:
+                return Point(plugin, method, partial(_fail, failure))
             return Point(plugin, method, trusted=True)
-        return Point(plugin, method, partial(self._timed, plugin, method))
+        return Point(plugin, method, self._guarded(plugin, method, None, method), guard=self._guarded)
 
-    def _timed(self, plugin: Plugin, method: str, *args: Any) -> Any:
-        """Call a plugin that is not built in, and record how long it took: a slow one is named in the log."""
+    def _guarded(self, plugin: Plugin, method: str, ask: Callable[..., Any] | None, kind: str) -> Callable[..., Any]:
+        """Return a function that asks a plugin of others, or that is its failure."""
+        failure = self.failed.get(plugin)
+        return partial(self._timed, plugin, method, ask, kind) if failure is None else partial(_fail, failure)
+
+    def _timed(self, plugin: Plugin, method: str, ask: Callable[..., Any] | None, kind: str, *args: Any) -> Any:
+        """Ask a plugin of others, and record how long it took: a slow one is named in the log."""
         started = self._stopwatch()
         try:
-            return getattr(plugin, method)(*args)
+            return self._border.ask(plugin, method, ask or getattr(plugin, method), kind, args)
         finally:
             self._spent(plugin, method, started)
 

@@ -1,6 +1,6 @@
 """The reasons for which plugins may refuse a node, and the texts about a queue that may hold no more."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from volcano_py.framework.contract import combine
@@ -22,25 +22,21 @@ class Filter(NamedTuple):
 
 def filters(
     plugins: Iterable[Plugin],
-    statics: Iterable[tuple[Point, int]],
-    dynamics: Iterable[tuple[Point, int]],
+    statics: Iterable[tuple[Point, range]],
+    dynamics: Iterable[tuple[Point, range]],
 ) -> list[Filter]:
-    """Return the filters in the order of plugins. Each point comes with the code before that of its first reason."""
-    of_static = {point.plugin.name: _codes(offset, point.plugin.static_reasons) for point, offset in statics}
-    of_dynamic = {point.plugin.name: (point.plugin, _codes(offset, point.plugin.reasons)) for point, offset in dynamics}
+    """Return the filters in the order of plugins. Each point comes with the codes of its reasons."""
+    of_static = {point.plugin.name: codes for point, codes in statics}
+    of_dynamic = {point.plugin.name: (point, codes) for point, codes in dynamics}
     found: list[Filter] = []
     for plugin in plugins:
         static = of_static.get(plugin.name, range(0))
         if plugin.name in of_dynamic:
-            other, codes = of_dynamic[plugin.name]
-            found.append(Filter(static, codes, other.early, Point(other, "refusals")))
+            point, codes = of_dynamic[plugin.name]
+            found.append(Filter(static, codes, point.plugin.early, point.other("refusals")))
         elif static:
             found.append(Filter(static, range(0), 0, None))
     return found
-
-
-def _codes(offset: int, reasons: Sequence[object]) -> range:
-    return range(offset + 1, offset + 1 + len(reasons))
 
 
 def why_overused(points: Points, queue: QueueInfo, ignore: Ignore) -> Reason:
@@ -50,9 +46,9 @@ def why_overused(points: Points, queue: QueueInfo, ignore: Ignore) -> Reason:
         try:
             overused = combine.any_yes([point], queue)
         except PluginFailed as failure:
-            return Reason(failure.plugin, "plugin-failed", str(failure))
+            return Reason(failure.plugin, "plugin-failed", failure.text)
         if overused:
-            found = _explained(Point(point.plugin, "why_overused"), ignore, queue)
+            found = _explained(point.other("why_overused"), ignore, queue)
             break
     text = f'queue "{queue.name}" already holds all that it may have: its other tasks wait until it may have more'
     return found or Reason("allocate", "queue-overused", text)
@@ -69,12 +65,12 @@ def over_limit(
     for point in points:
         if not combine.smallest([point], 1, queue, task):
             name = point.plugin.name
-            found = _explained(Point(point.plugin, "why_not_allocatable"), ignore, queue, task, asked, given)
+            found = _explained(point.other("why_not_allocatable"), ignore, queue, task, asked, given)
             return found or Reason(
                 name, "queue-limit", f'queue "{queue.name}" may not hold more: plugin {name} refuses'
             )
     for point in points:
-        found = _explained(Point(point.plugin, "why_not_allocatable"), ignore, queue, task, asked, given)
+        found = _explained(point.other("why_not_allocatable"), ignore, queue, task, asked, given)
         if found is not None:
             return found
     text = f'queue "{queue.name}" has room, but not for everything that the gang still needs'

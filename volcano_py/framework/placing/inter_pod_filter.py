@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from volcano_py.framework.contract.combine import Point
 from volcano_py.framework.hooks.node_hooks import NodeHooks
 from volcano_py.framework.retired import method
 from volcano_py.framework.state.info import TaskInfo
@@ -18,14 +17,15 @@ class InterPodFilters:
 
     def __init__(self, n_nodes: int, hooks: NodeHooks, task: TaskInfo) -> None:
         self._n = n_nodes
-        found = [(point.plugin, point(task)) for point in hooks.inter_pod_predicates]
-        filters = [(plugin, answer) for plugin, answer in found if answer is not None]
-        scores = [(point.plugin, point(task)) for point in hooks.inter_pod_orders]
-        self._filters = [Point(plugin, "inter_pod_filter", answer.allowed) for plugin, answer in filters]
+        found = [(point, point(task)) for point in hooks.inter_pod_predicates]
+        filters = [(point, answer) for point, answer in found if answer is not None]
+        scores = [(point, point(task)) for point in hooks.inter_pod_orders]
+        self._filters = [point.other("InterPodFilter.allowed", answer.allowed) for point, answer in filters]
         self._unresolvable = [
-            Point(plugin, "inter_pod_filter", method(answer, "unresolvable", "hopeless")) for plugin, answer in filters
+            point.other("InterPodFilter.unresolvable", method(answer, "unresolvable", "hopeless"))
+            for point, answer in filters
         ]
-        self._scores = [Point(plugin, "inter_pod_scores", one.scores) for plugin, one in scores if one is not None]
+        self._scores = [point.other("InterPodScores.scores", one.scores) for point, one in scores if one is not None]
         self.own_pods_matter = bool(self._scores) or any(answer.own_pods_matter for _, answer in filters)
         """Whether placing one task of the shape may change an answer for the next one."""
         self._answers: list[Bools] = []

@@ -1,6 +1,6 @@
 """The raw numbers of normalised scores: a session asks for them once per part of a shape that they depend on."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Final
 
@@ -28,13 +28,13 @@ class RawScores:
 
     def of(self, task: TaskInfo, statically_infeasible: StaticallyInfeasible) -> GroupScores:
         """Return the normalised scores of a shape among the nodes it may go to."""
-        parts = [score.part(task.shape) for _, score in self._scores]
+        parts = [part(task.shape) for part, _, _ in self._scores]
         key = (statically_infeasible, *parts)
         found = self._found.get(key)
         if found is None:
             rows = [
                 (score, self._row(point, score, task.shape, part))
-                for (point, score), part in zip(self._scores, parts, strict=True)
+                for (_, point, score), part in zip(self._scores, parts, strict=True)
                 if part is not None
             ]
             if len(self._found) >= _MOST:
@@ -43,9 +43,17 @@ class RawScores:
         return found
 
     @cached_property
-    def _scores(self) -> list[tuple[Point, NormalizedScore]]:
+    def _scores(self) -> list[tuple[Callable[[Shape], Hashable], Point, NormalizedScore]]:
         found = [(point, score) for point in self._orders for score in point()]
-        return [(Point(point.plugin, score.name, score.raw), score) for point, score in found if score.weight]
+        return [
+            (
+                point.other(score.name, score.part, "NormalizedScore.part"),
+                point.other(score.name, score.raw, "NormalizedScore.raw"),
+                score,
+            )
+            for point, score in found
+            if score.weight
+        ]
 
     def _row(self, point: Point, score: NormalizedScore, shape: Shape, part: Hashable) -> Floats:
         key = (point.plugin.name, score.name, part)

@@ -61,10 +61,9 @@ class TopologyPlacement:
         rules = state.jobs.rules
         self.concerned = frozenset([*rules.with_sub_groups.tolist(), *rules.with_topology.tolist()])
         """The rows of the jobs that have sub-groups or topologies."""
-        limits = hooks.points(TierLimits, "most_domains")
-        self._limits = bool(limits)
+        self._tier_limits = hooks.points(TierLimits, "most_domains")
+        self._limits = bool(self._tier_limits)
         self._pieces = Pieces(state, hooks, enforced=self._limits)
-        self._most_domains = min((int(point()) for point in limits), default=0)
         self._domain_orders = hooks.points(DomainOrder, "domain_order")
         self._near_orders = hooks.points(NearOrder, "near_order")
         self._placements: OrderedDict[int, Placement] = OrderedDict()
@@ -368,9 +367,10 @@ class TopologyPlacement:
         least = self._pieces.request(tasks if needed >= len(tasks) else tasks[:0])
         large_enough = (room >= needed) & has_room(least, (self._sums.allocatable,))
         found: list[int] = []
+        most_of_tier = min((int(point()) for point in self._tier_limits), default=0)
         for group in reversed(domain_search.by_tier(domains, domains.top, limit)):
             large = group[large_enough[group]].tolist()
-            found += sorted(large, key=lambda one: (-now[one], domains.names[one]))[: self._most_domains]
+            found += sorted(large, key=lambda one: (-now[one], domains.names[one]))[:most_of_tier]
         return found[:most]
 
     def place_once_free(self, queue: QueueInfo, job: JobInfo, within: int, statement: Statement, tasks: Rows) -> bool:

@@ -75,7 +75,7 @@ class Turns:
         self._shape: Rows = shape[new].astype(np.intp)  # (n_pairs,)
         self._queue = state.queue_of_job[self._job]
         distinct = np.flatnonzero(np.bincount(self._shape))
-        self._certain = [one for one in distinct.tolist() if placement.inter_pod_filters(one) is None]
+        self._certain = [one for one in distinct.tolist() if self._no_stays(one)]
         """The distinct shapes for which a no stays a no."""
         self._open = self._certain
         """Those of them that may still find a node."""
@@ -151,6 +151,13 @@ class Turns:
         for shape_id in shapes:
             nowhere[shape_id] = lacking[self._kind[shape_id]] or (self._ranks and not self._may_fit(shape_id))
         return nowhere, full
+
+    def _no_stays(self, shape_id: int) -> bool:
+        try:
+            return self._placement.inter_pod_filters(shape_id) is None
+        except PluginFailed as failure:  # then each job is tried
+            self._hooks.ignore(failure)
+            return False
 
     def _full_for(self, task: TaskInfo) -> Bools | Literal[False]:
         try:

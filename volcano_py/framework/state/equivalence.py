@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from volcano_py.framework.state.info import TaskInfo
-from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows
+from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows, fixed
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import LEAST_REQUEST, Shape
 from volcano_py.model.statuses import TaskStatus
@@ -84,8 +84,8 @@ class EquivalenceClasses:
             found = self._infos[shape_id] = TaskInfo(
                 shape=self.shape_of(shape_id),
                 shape_id=shape_id,
-                request=self.requests[:, shape_id].copy(),
-                nonzero=self._nonzero[:, shape_id].copy(),
+                request=fixed(self.requests[:, shape_id].copy()),
+                nonzero=fixed(self._nonzero[:, shape_id].copy()),
                 equivalence_keys=self._keys.get(shape_id, {}),
             )
         return found

@@ -3,11 +3,19 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 
 from volcano_py.model.objects import JobKey
 from volcano_py.model.rejections import Rejection
+
+
+class Failure(Protocol):
+    """The failure of a plugin; its text says what went wrong."""
+
+    plugin: str
+    point: str  # the method
 
 
 class JobReport(msgspec.Struct, frozen=True, gc=False):
@@ -73,4 +81,10 @@ class CycleReport:
     job_shares: dict[JobKey, float] = field(default_factory=dict)  # dominant shares above 0, if a plugin reports them
     jobs_verified: int = 0  # jobs about which all that is kept from cycle to cycle was found anew
     differences: list[Difference] = field(default_factory=list)  # of these jobs
-    failures: list[str] = field(default_factory=list)  # plugins that raised, and the consequence
+    failures: list[str] = field(default_factory=list)  # of plugins, with the consequence for each job
+    problems: dict[tuple[str, str], str] = field(default_factory=dict)  # (plugin, method) -> its first failure alone
+
+    def failed(self, failure: Failure, consequence: str = "") -> None:
+        """Note that a plugin failed, and the consequence."""
+        self.failures.append(f"{failure}; {consequence}" if consequence else str(failure))
+        self.problems.setdefault((failure.plugin, failure.point), str(failure))

@@ -4,7 +4,7 @@ The affinity of nearly every volume names one value of one label: a host name or
 the codes of the label, all at once. Any other affinity is evaluated over all nodes, once per distinct affinity.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -85,7 +85,7 @@ class ReachCache:
         self._columns, self._statics = columns, statics
 
     def _set(
-        self, row: int, affinity: Affinity, labels: dict[str, LabelColumn], codes: dict[str, dict[str, int]]
+        self, row: int, affinity: Affinity, labels: Mapping[str, LabelColumn], codes: dict[str, dict[str, int]]
     ) -> None:
         simple = _simple(affinity)
         if simple is None:
