@@ -52,7 +52,7 @@ class GangPlans:
         self._eviction = eviction
         self._place_gang = place_gang
         self._purpose, self._queue, self._job = purpose, queue, job
-        self._candidates = candidates.without_jobs(eviction.pending_evictions.preemptors(job))
+        self._candidates = eviction.candidates_for(job, candidates)
         self._ranks = ranks
         self._allow_whole = allow_whole
         self._may_preempt = may_preempt

@@ -75,9 +75,8 @@ class Plan:
         self._purpose = purpose
         self._queue = queue
         self._job = job
-        preemptors = eviction.pending_evictions.preemptors(job)
-        self._bound = len(preemptors) > 0
-        self._candidates = candidates.without_jobs(preemptors)
+        self._bound = len(eviction.pending_evictions.preemptors(job)) > 0
+        self._candidates = eviction.candidates_for(job, candidates)
         self._node_order = node_order
         self._blind = blind
         self._compared = compared
