@@ -232,15 +232,17 @@ def test_queues_come_change_and_go(make_cluster: Any, changes_of: Any) -> None:
 
 
 def test_a_queue_with_a_quantity_that_cannot_be_read_is_left_out_until_it_can(make_cluster: Any) -> None:
-    broken = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(capability={"cpu": "-1"}))
+    broken = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(deserved={"cpu": "-1"}))
     cache = make_cluster(queues=[a_queue("q")])
 
     modified(cache, broken)
     left_out, message = list(cache.store.queues), cache.unreadable()[0].message
+    assert cache.snapshot().facts.unreadable_queues == {"q": message}
     modified(cache, a_queue("q"))
 
     assert left_out == []
-    assert "Queue q cannot be read: spec.capability[cpu]: '-1' is negative" in message
+    assert "Queue q cannot be read: spec.deserved[cpu]: '-1' is negative" in message
+    assert cache.snapshot().facts.unreadable_queues == {}
     assert (list(cache.store.queues), cache.unreadable()) == (["q"], ())
 
 

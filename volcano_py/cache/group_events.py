@@ -244,20 +244,21 @@ class QueueEvents:
         """Apply changes in order."""
         for event in events:
             if event.type is EventType.DELETED or event.object is None:
-                self._unreadable.discard("Queue", event.uid)
+                self._forget(event.name, event.uid)
                 self._drop(event.name)
                 continue
             self._apply(event.object)
         self._state.notify()
 
     def on_quarantine(self, entry: Quarantined) -> None:
-        """Leave out a queue that does not fit its type; its jobs report it as missing."""
+        """Leave out a queue that does not fit its type; its jobs report what is wrong with it."""
         self._leave_out(Unreadable("Queue", "", entry.name, entry.uid, entry.message))
         self._state.notify()
 
     def on_release(self, entry: Quarantined) -> None:
         """Forget why a queue was left out; its event follows, unless it is gone."""
-        self._unreadable.discard("Queue", entry.uid)
+        self._forget(entry.name, entry.uid)
+        self._state.notify()
 
     def _apply(self, queue: Queue) -> None:
         name, uid = queue.metadata.name, queue.metadata.uid
@@ -266,7 +267,7 @@ class QueueEvents:
         except ValueError as error:
             self._leave_out(Unreadable("Queue", "", name, uid, f"Queue {name} cannot be read: {error}"))
             return
-        self._unreadable.discard("Queue", uid)
+        self._forget(name, uid)
         self.allocated[name] = shown_allocated(queue)
         self._groups.assumed_queue.end()
         if self._state.store.queues.get(name) != record:
@@ -275,7 +276,14 @@ class QueueEvents:
 
     def _leave_out(self, entry: Unreadable) -> None:
         self._unreadable.add(entry)
+        if self._state.store.facts.set_unreadable_queue(entry.name, entry.message):
+            self._state.note(Change.QUEUE)
         self._drop(entry.name)
+
+    def _forget(self, name: str, uid: str) -> None:
+        self._unreadable.discard("Queue", uid)
+        if self._state.store.facts.set_unreadable_queue(name, ""):
+            self._state.note(Change.QUEUE)
 
     def _drop(self, name: str) -> None:
         self.allocated.pop(name, None)
