@@ -2,6 +2,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from volcano_py.api.scheduling import PodGroup, QueueSpec
 from volcano_py.cache.changes import Change
@@ -261,3 +262,17 @@ def test_a_snapshot_says_what_is_wrong_with_a_group_that_cannot_be_read(make_clu
 
     modified(cache, a_group("g1"))
     assert cache.snapshot().withheld == {}
+
+
+@pytest.mark.parametrize("amount", ["-1", "150%", "many"])
+def test_a_budget_that_cannot_be_read_is_warned_about_once(make_cluster: Any, amount: str) -> None:
+    cache = make_cluster()
+    group = a_group("g1", annotations={"volcano.sh/jdb-min-available": amount})
+
+    with capture_logs() as logs:
+        added(cache, group)
+        modified(cache, group)
+
+    (line,) = logs
+    assert f"annotation volcano.sh/jdb-min-available is '{amount}': write a number" in line["problem"]
+    assert cache.store.job(KEY).budget is None

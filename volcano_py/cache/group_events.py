@@ -23,6 +23,7 @@ from volcano_py.cache.annotation_gangs import AnnotationGangs, is_annotation_gan
 from volcano_py.cache.assumed_queue import AssumedQueue
 from volcano_py.cache.changes import Change
 from volcano_py.cache.groups import PriorityTable, job_record, queue_record, same_gang, shown_allocated
+from volcano_py.cache.preemptability import unreadable_budgets
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable_objects import Unreadable, UnreadableObjects
 from volcano_py.kube.delivery import Event, EventType, Quarantined
@@ -57,6 +58,7 @@ class PodGroupEvents:
         self._records: dict[JobKey, JobRecord] = {}  # every readable PodGroup, ours or not
         self._classes: dict[JobKey, str] = {}  # name of its PriorityClass
         self._foreign: dict[JobKey, set[str]] = {}  # uids of its pods that name another scheduler
+        self._odd_budgets: dict[JobKey, list[str]] = {}  # what is wrong with annotations that have no effect
         self._left_to: dict[JobKey, str] = {}  # the other scheduler that its annotation names
 
     def on_events(self, events: list[Event[PodGroup]]) -> None:
@@ -165,6 +167,12 @@ class PodGroupEvents:
         scheduler = meta.annotations.get(keys.GROUP_SCHEDULER)
         if scheduler and scheduler not in self._scheduler_names:
             self._left_to[record.key] = scheduler
+        odd = unreadable_budgets(meta.annotations)
+        if odd and odd != self._odd_budgets.get(record.key):
+            log.warning("disruption budget of a PodGroup has no effect", group=str(record.key), problem="; ".join(odd))
+        self._odd_budgets.pop(record.key, None)
+        if odd:
+            self._odd_budgets[record.key] = odd
         self._records[record.key] = record
         self._classes[record.key] = group.spec.priority_class_name
         self._show(record.key)
@@ -176,6 +184,7 @@ class PodGroupEvents:
         self._drop(key)
 
     def _gone(self, key: JobKey) -> None:
+        self._odd_budgets.pop(key, None)
         self._problems.pop(key, None)
         self._drop(key)
 
