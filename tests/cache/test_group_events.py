@@ -2,6 +2,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from volcano_py.api.scheduling import PodGroup, QueueSpec
 from volcano_py.cache.changes import Change
@@ -232,15 +233,17 @@ def test_queues_come_change_and_go(make_cluster: Any, changes_of: Any) -> None:
 
 
 def test_a_queue_with_a_quantity_that_cannot_be_read_is_left_out_until_it_can(make_cluster: Any) -> None:
-    broken = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(capability={"cpu": "-1"}))
+    broken = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(deserved={"cpu": "-1"}))
     cache = make_cluster(queues=[a_queue("q")])
 
     modified(cache, broken)
     left_out, message = list(cache.store.queues), cache.unreadable()[0].message
+    assert cache.snapshot().facts.unreadable_queues == {"q": message}
     modified(cache, a_queue("q"))
 
     assert left_out == []
-    assert "Queue q cannot be read: spec.capability[cpu]: '-1' is negative" in message
+    assert "Queue q cannot be read: spec.deserved[cpu]: '-1' is negative" in message
+    assert cache.snapshot().facts.unreadable_queues == {}
     assert (list(cache.store.queues), cache.unreadable()) == (["q"], ())
 
 
@@ -259,3 +262,17 @@ def test_a_snapshot_says_what_is_wrong_with_a_group_that_cannot_be_read(make_clu
 
     modified(cache, a_group("g1"))
     assert cache.snapshot().withheld == {}
+
+
+@pytest.mark.parametrize("amount", ["-1", "150%", "many"])
+def test_a_budget_that_cannot_be_read_is_warned_about_once(make_cluster: Any, amount: str) -> None:
+    cache = make_cluster()
+    group = a_group("g1", annotations={"volcano.sh/jdb-min-available": amount})
+
+    with capture_logs() as logs:
+        added(cache, group)
+        modified(cache, group)
+
+    (line,) = logs
+    assert f"annotation volcano.sh/jdb-min-available is '{amount}': write a number" in line["problem"]
+    assert cache.store.job(KEY).budget is None

@@ -108,6 +108,13 @@ def test_a_queue_record() -> None:
     )
 
 
+@pytest.mark.parametrize("amount", [0, "0", "-1", -1])
+def test_a_capability_of_cpu_or_memory_that_is_not_positive_sets_no_limit(amount: Any) -> None:
+    queue = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(capability={"cpu": amount, "memory": amount}))
+
+    assert queue_record(queue).capability == ResourceList()
+
+
 def test_a_queue_record_names_what_is_written_even_if_it_is_zero() -> None:
     queue = msgspec.structs.replace(
         a_queue("q"),

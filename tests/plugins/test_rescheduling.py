@@ -35,10 +35,11 @@ def sent_away(
     age_s: float = 0,
     entry: dict[str, Any] | None = None,
     nodes: tuple[Any, ...] = (),
+    group: Any = None,
 ) -> list[str]:
     """Return who is evicted, in order."""
     made = nodes or tuple(a_node(name, cpu=10, memory="10Gi") for name in ("busy", "calm", "other"))
-    cluster = a_cluster(*made, a_group("g", min_available=0, phase="Running"), *objects)
+    cluster = a_cluster(*made, group or a_group("g", min_available=0, phase="Running"), *objects)
     cluster.measured({name: NodeLoad(*load, NOW - age_s) for name, load in loads.items()}, 30.0)
     decisions: list[Decision] = []
     policy = a_policy("shuffle", [entry or plugin()])
@@ -70,6 +71,46 @@ def test_a_cordoned_node_gives_no_headroom():
     nodes = (a_node("busy", cpu=10), a_node("calm", cpu=10, unschedulable=True))
 
     assert sent_away(BUSY, *pods(), nodes=nodes) == []
+
+
+@pytest.mark.parametrize(
+    "calm",
+    [
+        pytest.param(a_node("calm", cpu="500m", memory="10Gi"), id="too-small"),
+        pytest.param(a_node("calm", cpu=10, memory="10Gi", taints=["gpu=yes:NoSchedule"]), id="tainted"),
+        pytest.param(a_node("calm", cpu=10, memory="10Gi", labels={"disk": "hdd"}), id="not-selected"),
+    ],
+)
+def test_no_pod_is_evicted_that_no_low_node_could_take(calm: Any):
+    """Otherwise it would come back to its node, and go again after each interval."""
+    spec = {"nodeSelector": {"disk": "ssd"}} if "disk" in calm.metadata.labels else None
+
+    assert sent_away(BUSY, *pods(spec=spec), nodes=(a_node("busy", cpu=10, memory="10Gi"), calm)) == []
+
+
+def test_no_more_pods_are_evicted_than_low_nodes_have_room_for():
+    taken = a_pod("taken", cpu=8, node="calm", scheduler="other")
+
+    assert len(sent_away(BUSY, *pods(), taken)) == 2
+
+
+@pytest.mark.parametrize(("minimum", "count"), [(4, 0), (3, 1), (0, 3)])
+def test_a_gang_keeps_its_minimum(minimum: int, count: int):
+    group = a_group("g", min_available=minimum, phase="Running")
+
+    assert len(sent_away(BUSY, *pods(), group=group)) == count
+
+
+def test_a_pod_that_is_all_of_its_job_may_go():
+    assert len(sent_away(BUSY, *pods(1), group=a_group("g", min_available=1, phase="Running"))) == 1
+
+
+def test_a_role_keeps_its_minimum():
+    group = a_group("g", min_available=2, min_task_member={"ps": 1, "w": 1}, phase="Running")
+    server = a_pod("ps", group="g", role="ps", cpu=1, memory="1Gi", node="busy")
+    workers = [a_pod(f"w{row}", group="g", role="w", cpu=1, memory="1Gi", node="busy", priority=9) for row in range(3)]
+
+    assert sorted(sent_away(BUSY, server, *workers, group=group)) == ["w0", "w1"]
 
 
 def test_old_measurements_do_not_count():

@@ -31,6 +31,12 @@ def without_priority(share: Any) -> list[list[Any]]:
     return [["gang", "conformance"], ["drf", "predicates", share, "nodeorder"]]
 
 
+def with_drf(share: Any) -> list[list[Any]]:
+    """Return tiers of which the second decides about victims when priority permits none."""
+    gang = {"name": "gang", "enablePreemptable": False}
+    return [["priority", gang, "conformance"], ["overcommit", "drf", "predicates", share, "nodeorder"]]
+
+
 def tree_of_queues(rng: random.Random, total: int) -> tuple[list[Any], list[str]]:
     names = [f"q{number}" for number in range(rng.randint(1, 4))]
     leaves = [
@@ -77,6 +83,9 @@ ONCE_WITHOUT_END = [
     (without_priority, "capacity", SINGLE, 26),
     (without_priority, "capacity", GANGS, 3),
     (without_priority, "proportion", ALL, 11),
+    (with_drf, "capacity", SINGLE, 0),
+    (with_drf, "capacity", ALL, 9),
+    (with_drf, "proportion", SINGLE, 11),
 ]
 OTHERS = [(tiers, share, ALL, 7) for tiers in (helm, without_priority) for share in ("capacity", "proportion")]
 
@@ -98,6 +107,13 @@ def test_a_cluster_comes_to_rest(tiers: Any, sharing: str, actions: str, seed: i
         scenario.add(*arriving_jobs(rng, number, names, cpu, nodes * cpu))
 
         scenario.run()  # raises NotSettled
+
+    if tiers is without_priority and "gangpreempt" in actions:  # then `gang` lets any job evict any other
+        return
+    evicted = len(scenario.run().evicted)
+    for _ in range(3):  # a victim may take room back once its cool-down is over
+        scenario.wait(COOLDOWN_S + 1)
+        assert len(scenario.run().evicted) == evicted
 
 
 TREE = {"name": "capacity", "enableHierarchy": True}

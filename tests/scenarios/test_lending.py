@@ -186,3 +186,43 @@ def test_reclaim_always_terminates_and_keeps_its_guarantees(number: int) -> None
         if sum(deserved for deserved, _ in due.values()) <= 12:
             assert found.get(name, 0) >= min(deserved, asked[name]), "who deserves it and asks for it has it"
     assert sum(found.values()) == min(12, sum(asked.values()))
+
+
+# Minimums of roles: every PodGroup of a Volcano Job has them
+
+
+def full_of_lent_pods(actions: str = ACTIONS) -> Scenario:
+    halves = (a_queue("root", reclaimable=False), *(a_queue(name, deserved={"cpu": 4}) for name in ("mine", "theirs")))
+    scenario = Scenario(a_node("n1", cpu=8), queues=halves, actions=actions, plugins=FLAT)
+    scenario.add(a_job("lent", tasks=8, min_available=1, queue="theirs", cpu=1))
+    scenario.run()
+    return scenario
+
+
+@pytest.mark.parametrize("minimums", [None, {"w": 10}, {"w": 1}])
+def test_a_job_larger_than_its_queue_deserves_takes_room_for_its_minimum(minimums: dict[str, int] | None) -> None:
+    scenario = full_of_lent_pods()
+    scenario.add(a_job("big", tasks={"w": 10}, min_available=1, min_task_member=minimums, queue="mine", cpu=1))
+
+    assert len(scenario.run().evicted) == 1
+
+
+@pytest.mark.parametrize("actions", [ACTIONS, "enqueue, allocate, gangreclaim, backfill"])
+@pytest.mark.parametrize("server", ["ps", "zs"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_gang_with_roles_takes_room_for_its_minimum_only(actions: str, server: str, workers: int) -> None:
+    """Also if the tasks of the role that lacks one come last in task order."""
+    scenario = full_of_lent_pods(actions)
+    minimums = {server: 1, "w": 1}
+    job = a_job(
+        "big", tasks={server: 1, "w": 9}, min_available=1 + workers, min_task_member=minimums, queue="mine", cpu=1
+    )
+    scenario.add(job)
+
+    result = scenario.run()
+
+    assert len(result.evicted) == 1 + workers
+    assert {name for name in result.running_or_bound if "big" in name} == {
+        f"big-{server}-0",
+        *(f"big-w-{number}" for number in range(workers)),
+    }

@@ -369,3 +369,33 @@ def test_a_pod_that_is_only_nominated_does_not_make_a_spread_even(there: bool) -
     ).run()
 
     assert result.placements == ({"j-0": "n1"} if there else {})
+
+
+@pytest.mark.parametrize("actions", ["enqueue, reclaim, allocate, backfill", "enqueue, allocate, reclaim, backfill"])
+def test_nobody_is_evicted_for_a_job_whose_room_a_plan_without_evictions_takes(actions: str) -> None:
+    """Once it got new room in every second cycle, the plan was withdrawn, and the victim came back to the old room.
+
+    The greater job may not evict others, because its memory is beyond what its queue deserves. It may use free room.
+    """
+    queues = [
+        a_queue("root", reclaimable=False),
+        a_queue("first", priority=5, deserved={"cpu": 2}),
+        a_queue("second", deserved={"cpu": 4, "memory": "8Mi"}),
+    ]
+    scenario = Scenario(
+        a_priority_class("high", 1000),
+        *(a_node(f"n{number}", cpu=2, memory="4Gi") for number in range(3)),
+        queues=queues,
+        actions=actions,
+        plugins=[["priority", "gang", "conformance"], ["predicates", "nodeorder", "capacity"]],
+    )
+    scenario.add(a_job("lent", tasks=3, min_available=1, queue="first", cpu=2, memory="1Gi"))
+    scenario.step(2)
+    scenario.add(a_job("great", queue="second", priority_class="high", priority=1000, cpu="100m", memory="4Gi"))
+    scenario.step(2)
+    scenario.add(a_job("small", queue="second", cpu="500m", memory="1Mi"))
+
+    result = scenario.step(20)
+
+    assert len(result.evicted) == 2
+    assert {"great-0", "small-0"} <= result.running_or_bound.keys()

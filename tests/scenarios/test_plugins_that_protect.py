@@ -36,6 +36,60 @@ def test_a_plugin_that_protects_lets_nobody_preempt_because_it_is_in_a_later_tie
     assert result.evicted == []
 
 
+@pytest.mark.parametrize("gang", [NO_GANG, "gang"], ids=["gang has no vote", "gang votes"])
+@pytest.mark.parametrize("action", ["preempt", "gangpreempt"])
+def test_a_job_of_lower_priority_evicts_nobody_although_a_later_tier_would_allow_it(action: str, gang: Any) -> None:
+    """It once evicted a pod of a complete gang, and the gang took the room back, every five minutes."""
+    scenario = Scenario(
+        a_priority_class("high", 100),
+        a_node(cpu=4),
+        a_job("high", tasks=4, cpu=1, priority_class="high", priority=100),
+        actions=f"enqueue, allocate, {action}, backfill",
+        plugins=[["priority", gang, "conformance"], ["overcommit", "drf", "predicates", "proportion", "nodeorder"]],
+    )
+    scenario.run()
+    scenario.add(a_job("low", tasks=1, cpu=1))
+
+    for _ in range(3):
+        result = scenario.run()
+        scenario.wait(301)
+
+    assert result.evicted == []
+
+
+@pytest.mark.parametrize(
+    ("priority", "evicted"), [("priority", 0), ({"name": "priority", "enablePreemptable": False}, 1)]
+)
+def test_priority_protects_only_if_it_is_asked_about_victims(priority: Any, evicted: int) -> None:
+    scenario = Scenario(
+        a_priority_class("high", 100),
+        a_node(cpu=4),
+        a_job("high", tasks=4, min_available=1, cpu=1, priority_class="high", priority=100),
+        actions="enqueue, allocate, preempt, backfill",
+        plugins=[[priority, NO_GANG], ["drf", "predicates", "nodeorder"]],
+    )
+    scenario.run()
+    scenario.add(a_job("low", tasks=1, cpu=1))
+
+    assert len(scenario.step().evicted) == evicted
+
+
+@pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
+def test_priority_has_no_say_between_queues(action: str) -> None:
+    scenario = Scenario(
+        a_priority_class("high", 100),
+        a_node(cpu=4),
+        a_job("high", tasks=4, min_available=1, cpu=1, queue="theirs", priority_class="high", priority=100),
+        queues=[a_queue("mine"), a_queue("theirs")],
+        actions=f"enqueue, allocate, {action}, backfill",
+        plugins=[["priority", "gang", "conformance"], ["predicates", "proportion", "nodeorder"]],
+    )
+    scenario.run()
+    scenario.add(a_job("low", tasks=1, cpu=1, queue="mine"))
+
+    assert len(scenario.run().evicted) == 1
+
+
 def a_fresh_pod(name: str, node: str) -> Pod:
     """Return a pod that was placed a moment ago and says that it needs an hour."""
     annotations = {"volcano.sh/cooldown-time": "1h"}

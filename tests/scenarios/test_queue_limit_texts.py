@@ -117,3 +117,10 @@ def test_a_change_of_the_limit_is_reported_at_once() -> None:
     scenario.add(a_queue("q", capability={"cpu": "3500m"}))
 
     assert "3.5 allowed" in scenario.run().conditions["j-q-2"]
+
+
+def test_a_queue_that_cannot_be_read_is_not_reported_as_missing() -> None:
+    text = message(CAPACITY, [a_queue("q", deserved={"cpu": "-1"})], elastic(1))
+
+    assert "spec.deserved[cpu]: '-1' is negative: write 0 or more" in text
+    assert "does not exist" not in text

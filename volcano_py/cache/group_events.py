@@ -23,6 +23,7 @@ from volcano_py.cache.annotation_gangs import AnnotationGangs, is_annotation_gan
 from volcano_py.cache.assumed_queue import AssumedQueue
 from volcano_py.cache.changes import Change
 from volcano_py.cache.groups import PriorityTable, job_record, queue_record, same_gang, shown_allocated
+from volcano_py.cache.preemptability import unreadable_budgets
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable_objects import Unreadable, UnreadableObjects
 from volcano_py.kube.delivery import Event, EventType, Quarantined
@@ -57,6 +58,7 @@ class PodGroupEvents:
         self._records: dict[JobKey, JobRecord] = {}  # every readable PodGroup, ours or not
         self._classes: dict[JobKey, str] = {}  # name of its PriorityClass
         self._foreign: dict[JobKey, set[str]] = {}  # uids of its pods that name another scheduler
+        self._odd_budgets: dict[JobKey, list[str]] = {}  # what is wrong with annotations that have no effect
         self._left_to: dict[JobKey, str] = {}  # the other scheduler that its annotation names
 
     def on_events(self, events: list[Event[PodGroup]]) -> None:
@@ -165,6 +167,12 @@ class PodGroupEvents:
         scheduler = meta.annotations.get(keys.GROUP_SCHEDULER)
         if scheduler and scheduler not in self._scheduler_names:
             self._left_to[record.key] = scheduler
+        odd = unreadable_budgets(meta.annotations)
+        if odd and odd != self._odd_budgets.get(record.key):
+            log.warning("disruption budget of a PodGroup has no effect", group=str(record.key), problem="; ".join(odd))
+        self._odd_budgets.pop(record.key, None)
+        if odd:
+            self._odd_budgets[record.key] = odd
         self._records[record.key] = record
         self._classes[record.key] = group.spec.priority_class_name
         self._show(record.key)
@@ -176,6 +184,7 @@ class PodGroupEvents:
         self._drop(key)
 
     def _gone(self, key: JobKey) -> None:
+        self._odd_budgets.pop(key, None)
         self._problems.pop(key, None)
         self._drop(key)
 
@@ -244,20 +253,21 @@ class QueueEvents:
         """Apply changes in order."""
         for event in events:
             if event.type is EventType.DELETED or event.object is None:
-                self._unreadable.discard("Queue", event.uid)
+                self._forget(event.name, event.uid)
                 self._drop(event.name)
                 continue
             self._apply(event.object)
         self._state.notify()
 
     def on_quarantine(self, entry: Quarantined) -> None:
-        """Leave out a queue that does not fit its type; its jobs report it as missing."""
+        """Leave out a queue that does not fit its type; its jobs report what is wrong with it."""
         self._leave_out(Unreadable("Queue", "", entry.name, entry.uid, entry.message))
         self._state.notify()
 
     def on_release(self, entry: Quarantined) -> None:
         """Forget why a queue was left out; its event follows, unless it is gone."""
-        self._unreadable.discard("Queue", entry.uid)
+        self._forget(entry.name, entry.uid)
+        self._state.notify()
 
     def _apply(self, queue: Queue) -> None:
         name, uid = queue.metadata.name, queue.metadata.uid
@@ -266,7 +276,7 @@ class QueueEvents:
         except ValueError as error:
             self._leave_out(Unreadable("Queue", "", name, uid, f"Queue {name} cannot be read: {error}"))
             return
-        self._unreadable.discard("Queue", uid)
+        self._forget(name, uid)
         self.allocated[name] = shown_allocated(queue)
         self._groups.assumed_queue.end()
         if self._state.store.queues.get(name) != record:
@@ -275,7 +285,14 @@ class QueueEvents:
 
     def _leave_out(self, entry: Unreadable) -> None:
         self._unreadable.add(entry)
+        if self._state.store.facts.set_unreadable_queue(entry.name, entry.message):
+            self._state.note(Change.QUEUE)
         self._drop(entry.name)
+
+    def _forget(self, name: str, uid: str) -> None:
+        self._unreadable.discard("Queue", uid)
+        if self._state.store.facts.set_unreadable_queue(name, ""):
+            self._state.note(Change.QUEUE)
 
     def _drop(self, name: str) -> None:
         self.allocated.pop(name, None)

@@ -24,7 +24,7 @@ from volcano_py.model.objects import (
 )
 from volcano_py.model.pod_request import amounts, read_resource_list
 from volcano_py.model.resource_lists import ResourceList
-from volcano_py.model.resources import amount_of, amounts_of
+from volcano_py.model.resources import amount_of, amounts_of, read_quantity
 from volcano_py.model.sub_groups import SubGroupPolicy, network_topology, sub_group_policy
 
 _TRUE: Final = "True"
@@ -152,7 +152,7 @@ def queue_record(queue: Queue) -> QueueRecord:
         priority=spec.priority,
         creation=seconds(queue.metadata.creation_timestamp),
         state=queue.status.state,
-        capability=_resource_list(spec.capability, "spec.capability"),
+        capability=_resource_list(_limits(spec.capability), "spec.capability"),
         deserved=_resource_list(spec.deserved, "spec.deserved"),
         guarantee=_resource_list(spec.guarantee.resource, "spec.guarantee.resource"),
         reclaimable=spec.reclaimable is not False,
@@ -215,6 +215,15 @@ def _weight(text: str) -> float:
     except ValueError:
         return 1.0
     return weight if 1 <= weight < inf else 1.0
+
+
+def _limits(quantities: meta.ResourceList) -> meta.ResourceList:
+    """Return a capability without the negative amounts of cpu and memory: like 0, they set no limit, as in Volcano."""
+    plain = (keys.CPU, keys.MEMORY)
+    return {
+        name: 0 if name in plain and read_quantity(written, f"spec.capability[{name}]") < 0 else written
+        for name, written in quantities.items()
+    }
 
 
 def _resource_list(quantities: meta.ResourceList, where: str) -> ResourceList:

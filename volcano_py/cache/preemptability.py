@@ -13,6 +13,7 @@ from volcano_py.model.objects import JobBudget, Part, TaskTrait
 
 _ANY_ZONE: Final = "*"
 _PART: Final = re.compile(r"([0-9]{1,9})(%?)")
+_WHOLE: Final = 100  # percent
 _RUNNING: Final = "Running"
 # Plain numbers, because every pod is read: operations on enum members cost a microsecond each.
 _QUALITY: Final[Mapping[str, int]] = {
@@ -84,6 +85,17 @@ def budget(annotations: Mapping[str, str]) -> JobBudget | None:
     return None if most is None else JobBudget(max_unavailable=most)
 
 
+def unreadable_budgets(annotations: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the annotations about the disruption budget of a job."""
+    return [
+        f"annotation {key} is {annotations[key]!r}: write a number such as 2, or a percentage such as 30%"
+        for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
+        if key in annotations and _part(annotations[key]) is None
+    ]
+
+
 def _part(text: str | None) -> Part | None:
     match = _PART.fullmatch(text or "")
-    return None if match is None else Part(int(match[1]), bool(match[2]))
+    if match is None or (match[2] and int(match[1]) > _WHOLE):
+        return None
+    return Part(int(match[1]), bool(match[2]))

@@ -90,6 +90,7 @@ class ClusterFacts:
     budgets: Mapping[str, tuple[BudgetRecord, ...]] = field(default_factory=dict)  # namespace -> by name
     shard: Shard | None = None  # None: every node is this scheduler's
     hyper_nodes: HyperNodeTree = NO_HYPER_NODES
+    unreadable_queues: Mapping[str, str] = field(default_factory=dict)  # name -> what is wrong with it
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         """Return the labels of a namespace; an unknown namespace has none."""

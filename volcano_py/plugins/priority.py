@@ -5,6 +5,10 @@ task order    -priority of the pod, or of its annotation
 starving      some task of the job is neither ready nor pipelined
 victims       in the preemptor's queue: tasks of jobs of lower priority; in its own job: tasks of lower priority
 gang victims  in preemption: tasks of jobs of lower priority; in reclamation: all
+protected     in preemption: tasks of jobs of higher priority, and in its own job tasks of higher priority
+
+(Volcano protects nobody: if this plugin's tier allows no victim, a later tier decides alone. With drf there, a job of
+low priority evicts one of high priority, and the latter takes its room back, without end.)
 """
 
 from typing import Final
@@ -19,6 +23,7 @@ from volcano_py.framework.contract.extension_points import (
     Purpose,
     TaskOrder,
     UnifiedEvictable,
+    VictimFilter,
 )
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
@@ -31,11 +36,11 @@ from volcano_py.snapshot.columns import JobColumns, TaskColumns
 _PROMISED: Final = [*READY_STATUSES, TaskStatus.PIPELINED]
 
 
-class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvictable):
+class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvictable, VictimFilter):
     """Order by priority; victims have lower priority than their preemptor."""
 
     name = "priority"
-    counts = frozenset({"preemptable", "unified_evictable"})
+    counts = frozenset({"preemptable", "protected", "unified_evictable"})
 
     def on_session_open(self, ssn: State) -> None:
         """Keep the session."""
@@ -73,3 +78,11 @@ class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvi
         if preemptor.purpose is Purpose.RECLAIM:
             return np.ones(len(candidates), dtype=bool)
         return np.asarray(self._ssn.jobs.priority[candidates.jobs] < preemptor.job.record.priority)
+
+    def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
+        """Return, in preemption, the tasks of jobs of higher priority, and in the preemptor's own job higher tasks."""
+        if preemptor is None or preemptor.purpose is Purpose.RECLAIM:
+            return np.zeros(len(candidates), dtype=bool)
+        own = (candidates.jobs == preemptor.job.row) & (preemptor.task is not None)
+        greater = self._ssn.jobs.priority[candidates.jobs] > preemptor.job.record.priority
+        return np.where(own, candidates.priorities > preemptor.priority, greater)

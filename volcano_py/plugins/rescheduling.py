@@ -13,8 +13,13 @@ highest sum of loads first. On each node pods go by priority, lowest first, then
 guaranteed ones. Evictions from a node go on while some load of it reaches its target and there is headroom. Every
 victim's request is subtracted from its node's load and from the headroom.
 
-(Volcano: plugins/rescheduling. There the loads are never filled under the default configuration, old measurements
-count, headroom ends only at exactly 0, and pods that must not be preempted are evicted too.)
+A pod goes only if a low node could take it: the request fits into what is idle there, beside that of the victims before
+it, and its tolerations and node affinity allow the node. Its job must keep its minimum, unless the pod is all that runs
+of the job. Otherwise pods would be evicted in every interval without end, and come back to their node.
+
+(Volcano: plugins/rescheduling. There victims need no place to go, and gangs are broken. The loads are never filled
+under the default configuration, old measurements count, headroom ends only at exactly 0, and pods that must not be
+preempted are evicted too.)
 """
 
 from collections.abc import Mapping
@@ -32,6 +37,8 @@ from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.resources import CPU_ROW, MEMORY_ROW
+from volcano_py.model.statuses import READY_STATUSES
+from volcano_py.snapshot import node_terms, taints
 
 _INTERVAL: Final = "interval"
 _PERIOD: Final = "metricsPeriod"
@@ -110,13 +117,17 @@ class Rescheduling(Plugin, VictimTasks):
         if not low.any() or not high.any():
             return named
         headroom: Floats = ((targets - loads.percent[:, low]) / 100 * allocatable[:, low]).sum(axis=1)
-        busy = np.flatnonzero(high)
+        busy, room, spare = np.flatnonzero(high), _Room(self._ssn, np.flatnonzero(low)), _Spare(self._ssn)
         # A Python loop over the busy nodes and their pods, once per interval.
         for node in busy[np.argsort(-loads.percent[:, busy].sum(axis=0), kind="stable")].tolist():
             percent = loads.percent[:, node].copy()
             for place in self._in_order(candidates, np.flatnonzero(candidates.nodes == node)).tolist():
                 if not ((percent >= targets[:, 0]).any() and (headroom > 0).all()):
                     break
+                row = int(candidates.rows[place])
+                if not (spare.has(row) and room.take(row)):
+                    continue
+                spare.take(row)
                 request = candidates.requests[_ROWS, place]
                 headroom = headroom - request
                 capacity = allocatable[:, node]
@@ -132,6 +143,53 @@ class Rescheduling(Plugin, VictimTasks):
         uids = np.array([self._ssn.tasks.record(row).uid for row in candidates.rows[places].tolist()], dtype=str)
         ordered: Rows = places[np.lexsort((uids, quality, candidates.priorities[places]))]
         return ordered
+
+
+class _Room:
+    """What is idle on the low nodes, and who may use it."""
+
+    def __init__(self, ssn: State, low: Rows) -> None:
+        self._ssn = ssn
+        self._low = low
+        self._idle: Floats = np.minimum(ssn.nodes.idle, ssn.nodes.future_idle)[:, low]
+        self._open: dict[int, Bools] = {}  # by shape, (n_low,)
+
+    def take(self, row: int) -> bool:
+        """Reserve room for a task on the first low node that could take it; say whether there is one."""
+        shape_id = int(self._ssn.tasks.shape[row])
+        info = self._ssn.task_of(shape_id)
+        if shape_id not in self._open:
+            found = taints.tolerated(info.shape.tolerations, self._ssn.nodes)
+            self._open[shape_id] = (found & node_terms.matches(info.shape, self._ssn.nodes))[self._low]
+        places = np.flatnonzero(self._open[shape_id] & info.fit.fits(self._idle))
+        if not len(places):
+            return False
+        self._idle[:, places[0]] -= info.request
+        return True
+
+
+class _Spare:
+    """How many tasks jobs, and roles of jobs, have above their minimum."""
+
+    def __init__(self, ssn: State) -> None:
+        self._ssn = ssn
+        self._left: dict[int, int] = {}  # by job
+        self._left_of_role: dict[tuple[int, str], int] = {}
+
+    def has(self, row: int) -> bool:
+        """Say whether a job can lose a task, or has no other."""
+        job, role = self._ssn.job(int(self._ssn.tasks.job[row])), self._ssn.tasks.record(row).role
+        left = self._left.setdefault(job.row, job.ready_count - job.min_available)
+        if (job.row, role) not in self._left_of_role:
+            of_role = job.role_counts(READY_STATUSES).get(role, 0) - job.record.role_rule.get(role, 0)
+            self._left_of_role[job.row, role] = of_role
+        return job.ready_count == 1 or (left > 0 and self._left_of_role[job.row, role] > 0)
+
+    def take(self, row: int) -> None:
+        """Count a task as lost, of which `has` was asked."""
+        job_row = int(self._ssn.tasks.job[row])
+        self._left[job_row] -= 1
+        self._left_of_role[job_row, self._ssn.tasks.record(row).role] -= 1
 
 
 def _limits(params: Mapping[str, Any], key: str) -> tuple[float, float]:

@@ -155,7 +155,11 @@ def _block_jobs_without_queue(ssn: Session) -> None:
     for row in np.flatnonzero(jobs.rules.present & (ssn.state.queue_of_job < 0)).tolist():
         record = jobs.record(row)
         text = f'queue "{record.queue}" of PodGroup {record.key} does not exist: create it or change spec.queue'
-        ssn.state.outcome.blocked[row] = Reason("scheduler", "queue-missing", text)
+        problem = ssn.state.facts.unreadable_queues.get(record.queue)
+        if problem is not None:
+            text = f'queue "{record.queue}" of PodGroup {record.key} is left out: {problem}'
+        code = "queue-missing" if problem is None else "queue-unreadable"
+        ssn.state.outcome.blocked[row] = Reason("scheduler", code, text)
         if not ssn.state.job(row).n_tasks:  # otherwise its tasks and its status say it
             ssn.announce_refusal(record, keys.EVENT_WARNING, text)
 

@@ -61,6 +61,7 @@ class FactStore:
         self._shard_name = ""
         self._hyper_nodes: dict[str, HyperNode] = {}
         self._tree: HyperNodeTree | None = NO_HYPER_NODES
+        self._unreadable_queues: dict[str, str] = {}
         self._frozen: ClusterFacts | None = NO_FACTS
 
     @property
@@ -152,6 +153,16 @@ class FactStore:
         self._hyper_nodes.pop(name, None)
         self._frozen = self._tree = None
 
+    def set_unreadable_queue(self, name: str, problem: str) -> bool:
+        """Note what is wrong with a queue, or forget it (""); say whether that is a change."""
+        if self._unreadable_queues.get(name, "") == problem:
+            return False
+        self._unreadable_queues.pop(name, None)
+        if problem:
+            self._unreadable_queues[name] = problem
+        self._frozen = None
+        return True
+
     def frozen(self) -> ClusterFacts:
         """Return all facts as they are now, in order of the names."""
         if self._tree is None:
@@ -163,5 +174,6 @@ class FactStore:
                 budgets=self._budgets.frozen(),
                 shard=self._shard,
                 hyper_nodes=self._tree,
+                unreadable_queues=dict(sorted(self._unreadable_queues.items())),
             )
         return self._frozen

@@ -17,6 +17,7 @@ from tests.scheduler.running import cycle
 from volcano_py.framework.contract.eviction_points import Purpose
 from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.futile import FutileJobs
+from volcano_py.framework.evicting.plan_results import PlanResults
 from volcano_py.framework.evicting.starving import StarvingJobs
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
@@ -217,6 +218,25 @@ def test_a_plan_that_is_carried_out_in_one_domain_gives_hope_everywhere() -> Non
 
     assert not results.fails("some class", 3)
     assert results.concluded == 2
+
+
+@pytest.mark.parametrize(("of_role", "alike"), [(None, True), (4, True), (1, False)])
+def test_jobs_whose_roles_have_no_say_are_alike(
+    of_role: int | None, alike: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the minimum of the job is less than the sum of those of its roles, only the total counts."""
+    known: list[bool] = []
+    failure = PlanResults.failure
+    monkeypatch.setattr(PlanResults, "failure", lambda *given: (known.append(given[1] is not None), failure(*given))[1])
+    minimums = None if of_role is None else {"w": of_role}
+    jobs = [
+        a_job(f"high{row}", tasks={"w": 4}, min_available=2, min_task_member=minimums, cpu=5, priority_class="high")
+        for row in range(3)
+    ]
+
+    full_of_big_pods(*jobs).step()
+
+    assert known == ([True] if alike else [False] * 3)
 
 
 class _FirstOnly:

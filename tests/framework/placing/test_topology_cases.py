@@ -125,6 +125,32 @@ def test_a_filter_is_blamed_if_there_is_room():
     assert "takes 3 more tasks, filters refuse some of its nodes" in result.why_not("g").message
 
 
+def test_the_sub_group_that_found_no_domain_is_named_with_the_room_that_the_others_left():
+    """By itself, each of the two sub-groups would find room in the first rack."""
+    nodes = [a_node(f"n{number}", cpu=4, memory="64Gi") for number in range(3)]
+    tiers = [a_hyper_node("s0", 1, ["n0", "n1"]), a_hyper_node("s1", 1, ["n2"])]
+    group = gang(4, subGroupPolicy=[policy("r", 2, 2, hard(1))])
+    pods = [pod for number in "01" for pod in members("r", number, 2, cpu=3)]
+
+    message = scenario(*nodes, *tiers, group, *pods).run().why_not("g").message
+
+    assert (
+        "r-1: no HyperNode up to tier 1 has room for 2 more tasks: the best of tier 1 is s1 with room for 1" in message
+    )
+    assert "filters" not in message
+
+
+def test_no_filter_is_blamed_if_none_refuses_a_node():
+    """There is room in another rack than that of the task that runs."""
+    began = a_pod("g-0", group="g", cpu=4, node="r0-0")
+    waiting = [a_pod(f"g-{number}", group="g", cpu=4) for number in (1, 2)]
+
+    result = scenario(*racks(2, 2), gang(3, networkTopology=hard(1)), began, *waiting).run()
+
+    message = result.why_not("g").message
+    assert "takes 2 more tasks: the best of tier 1 is" in message
+
+
 @pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
 def test_an_elastic_gang_with_sub_groups_evicts_for_its_minimum_only(action: str):
     queue = "lender" if "reclaim" in action else "default"

@@ -189,11 +189,7 @@ class FutileJobs:
         for others in (rules.role_minimums.jobs, rules.with_sub_groups, rules.with_topology):
             alike[others] = False
         alike &= ~eviction.pending_evictions.with_preemptors() & ~eviction.room.may_be_opened
-        # A Python loop over the jobs that are left, once in an action in which some plan has failed.
-        rows = np.array(
-            [row for row in np.flatnonzero(alike).tolist() if not state.jobs.record(row).task_min_available],
-            dtype=np.intp,
-        )
+        rows = np.flatnonzero(alike)
         columns = (state.queue_of_job[rows], *(column[rows] for column in of_job), state.jobs.priority[rows])
         distinct, which = np.unique(np.stack(columns), axis=1, return_inverse=True)
         classes[rows] = which.reshape(-1)

@@ -20,7 +20,8 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.bundles import Bundle, Ranks, bundles
 from volcano_py.framework.evicting.eviction import Eviction
-from volcano_py.framework.evicting.plan import PlaceGang, Plan, by_score, greatest_gains
+from volcano_py.framework.evicting.minimum import counts_roles, greatest_gains, needed
+from volcano_py.framework.evicting.plan import PlaceGang, Plan, by_score
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Cause
 from volcano_py.model.arrays import Floats, Rows
@@ -51,7 +52,7 @@ class GangPlans:
         self._eviction = eviction
         self._place_gang = place_gang
         self._purpose, self._queue, self._job = purpose, queue, job
-        self._candidates = candidates.without_jobs(eviction.pending_evictions.preemptors(job))
+        self._candidates = eviction.candidates_for(job, candidates)
         self._ranks = ranks
         self._allow_whole = allow_whole
         self._may_preempt = may_preempt
@@ -74,9 +75,12 @@ class GangPlans:
 
     def _make(self, tasks: Rows, missing: int, cause: Cause) -> int:
         eviction, queue, job = self._eviction, self._queue, self._job
+        if counts_roles(job):  # first the tasks that complete the minimum
+            chosen = needed(eviction.state, job, tasks, missing)
+            tasks, missing = np.concatenate((tasks[chosen], tasks[~chosen])), int(chosen.sum())
         if not self._may_preempt(tasks[:missing]):
             return 0
-        preemptor = Preemptor(self._purpose, job, queue, gains=greatest_gains(eviction, job, tasks, missing))
+        preemptor = Preemptor(self._purpose, job, queue, gains=greatest_gains(eviction.state, job, tasks, missing))
         need = eviction.state.classes.requests[:, eviction.state.tasks.shape[tasks[:missing]]].sum(axis=1)
         candidates = self._candidates.running_or_bound()  # not those evicted for an earlier task of the job
         units = list(_units(bundles(eviction, preemptor, candidates, need, self._ranks, allow_whole=self._allow_whole)))

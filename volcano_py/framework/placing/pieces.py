@@ -1,8 +1,8 @@
 """The parts of a gang while it is placed: which tasks wait in each, up to which tier, and what each part needs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
 from volcano_py.framework.state.sub_groups import OWN, JobSubGroups
-from volcano_py.model.arrays import Floats, Rows
+from volcano_py.model.arrays import Floats, Ints, Rows
 from volcano_py.model.rejections import Rejection
 from volcano_py.model.sub_groups import TierLimit, tier_limits
+
+_NO_FILTERS: Final = frozenset({"resources", "cache"})  # whose reasons say that a node lacks a resource or is closed
 
 
 class GroupGoal:
@@ -34,6 +36,21 @@ class GroupGoal:
         return int(self._groups.sizes[self._group]) < len(self._groups.members(self._group))
 
 
+@dataclass(eq=False)
+class Notes:
+    """What an attempt has met, for the text of its refusal."""
+
+    filtered: bool = False
+    """Whether a filter has refused a node; a node that lacks a resource does not count."""
+    failed: "tuple[Piece, Ints] | None" = None
+    """The first part that no domain took, and the room that each domain had for it then, (n_domains,)."""
+
+    def add(self, rejections: Iterable[Rejection]) -> None:
+        """Note why nodes have refused tasks."""
+        refusals = (refusal for one in rejections for refusal in one.refusals)
+        self.filtered = self.filtered or any(one.reason.plugin not in _NO_FILTERS for one in refusals)
+
+
 class Attempt(NamedTuple):
     """What is tried."""
 
@@ -42,6 +59,7 @@ class Attempt(NamedTuple):
     job: JobInfo
     before: Mapping[int, Rejection]
     """Why tasks of the job cannot be placed wherever it is tried, by shape."""
+    notes: Notes
     once_free: bool = False
     """Whether what is being released counts as idle: a plan of evictions is tried."""
 

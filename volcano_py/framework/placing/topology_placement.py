@@ -25,7 +25,7 @@ from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.placing import domain_search
 from volcano_py.framework.placing.domain_room import DomainRoom, has_room
 from volcano_py.framework.placing.near_placement import NearPlacement
-from volcano_py.framework.placing.pieces import Attempt, Piece, Pieces
+from volcano_py.framework.placing.pieces import Attempt, Notes, Piece, Pieces
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.placing.task_loop import Goal, JobGoal, TaskLoop
 from volcano_py.framework.placing.topology_refusal import PLUGIN, why_no_domain
@@ -105,7 +105,7 @@ class TopologyPlacement:
         known = outcome.rejections.get(job.row, {})
         # What a queue may not hold is not tried again, except by another sub-group, which may be smaller.
         for_good = {} if self._state.sub_groups(job.row) else {row: one for row, one in known.items() if _for_good(one)}
-        attempt = Attempt(statement, queue, job, for_good, once_free)
+        attempt = Attempt(statement, queue, job, for_good, Notes(), once_free)
         within = self._state.domains.top if within is None else within
         pieces, rest = self._pieces.now(job, tasks)
         if pieces[0].group is None:
@@ -118,7 +118,7 @@ class TopologyPlacement:
         if placed and ready:
             self._remember(job, pieces)
         elif not placed and not found:
-            self._explain(job, pieces)
+            self._explain(job, pieces, attempt.notes)
         return np.concatenate([*(piece.waiting for piece in pieces), rest]), ready
 
     def _place_job(self, attempt: Attempt, pieces: list[Piece], within: int) -> bool:
@@ -219,6 +219,8 @@ class TopologyPlacement:
                     promised = domain, float(piece.scores[domain])
                 statement.rollback(checkpoint)
         if promised is None:
+            if attempt.notes.failed is None and not more and within == self._state.domains.top:
+                attempt.notes.failed = piece, self._room.of(piece.waiting)
             piece.waiting = piece.waiting[:0]
             return None
         piece.waiting, _ = self._run(attempt, piece, goal, promised[0])
@@ -227,7 +229,9 @@ class TopologyPlacement:
     def _run(self, attempt: Attempt, piece: Piece, goal: Goal, domain: int) -> tuple[Rows, bool]:
         self._state.outcome.rejections[attempt.job.row] = dict(attempt.before)
         placer = self._placer(piece.part, domain)
-        return self._loop.run(attempt.statement, attempt.queue, attempt.job, piece.waiting, goal, placer)
+        found = self._loop.run(attempt.statement, attempt.queue, attempt.job, piece.waiting, goal, placer)
+        attempt.notes.add(self._state.outcome.rejections[attempt.job.row].values())
+        return found
 
     def _promised(self, piece: Piece) -> bool:
         """Say whether a part has what it needs once promised resources are free."""
@@ -435,7 +439,7 @@ class TopologyPlacement:
         for name in list(homes)[: max(len(homes) - most, 0)]:  # those of sub-groups that are long gone
             del homes[name]
 
-    def _explain(self, job: JobInfo, pieces: Sequence[Piece]) -> None:
+    def _explain(self, job: JobInfo, pieces: Sequence[Piece], notes: Notes) -> None:
         """Record why the tasks of some parts of a job got no domain."""
         tasks = np.concatenate([piece.asked for piece in pieces])
         shapes = dict.fromkeys(self._state.tasks.shape[tasks].tolist())
@@ -447,22 +451,30 @@ class TopologyPlacement:
             return
         limit, domains = self._pieces.limits_of(job)[0], self._state.domains
         if limit is None or limit.soft or not self._hooks.missing(job):
-            reason = self._why_no_sub_group(pieces, plain)
+            reason = self._why_no_sub_group(pieces, plain, notes)
         else:
-            needed, divided = self._hooks.missing(job), pieces[0].group is not None
-            reason = why_no_domain(domains, self._room.of(tasks), needed, limit.tier, plain, divided=divided)
+            needed, why = self._hooks.missing(job), "filters refuse some of its nodes" if notes.filtered else ""
+            why = "each sub-group whole and within its limit" if pieces[0].group is not None else why
+            reason = why_no_domain(domains, self._room.of(tasks), needed, limit.tier, plain, why=why)
         rejections |= dict.fromkeys(shapes, Rejection(len(self._state.nodes), blocked=reason))
 
-    def _why_no_sub_group(self, pieces: Sequence[Piece], plain: Rejection | None) -> Reason:
-        """Return why the first part with a limit that has too little room waits, else the first with a limit."""
+    def _why_no_sub_group(self, pieces: Sequence[Piece], plain: Rejection | None, notes: Notes) -> Reason:
+        """Return why the first part with a limit that has too little room waits, else the first with a limit.
+
+        A part that no domain took has the room that the parts before it have left.
+        """
         domains, top = self._state.domains, self._state.facts.hyper_nodes.top_tier
+        why = "filters refuse some of its nodes" if notes.filtered else ""
         reasons: list[tuple[int, Reason]] = []
         for piece in pieces:  # a Python loop over the sub-groups of one job
             limit = None if piece.limit is None or piece.limit.soft else piece.limit.tier
             room, needed = self._room.of(piece.asked), max(1, piece.goal.missing())
+            failed = notes.failed is not None and notes.failed[0] is piece
+            if notes.failed is not None and failed:
+                room = notes.failed[1]
             highest = top if limit is None else limit
             fits = bool((room[domains.tier_of <= highest] >= needed).any())
             who = "" if piece.group is None else f"sub-group {piece.part.name}: "
-            reason = why_no_domain(domains, room, needed, highest, plain, who)
-            reasons.append((2 * (limit is None) + fits, reason))
+            reason = why_no_domain(domains, room, needed, highest, plain, who, why=why)
+            reasons.append((4 * (limit is None) + 2 * fits + (not failed), reason))
         return min(reasons, key=lambda one: one[0])[1]

@@ -20,21 +20,21 @@ def why_no_domain(
     plain: Rejection | None,
     who: str = "",
     *,
-    divided: bool = False,
+    why: str = "",
 ) -> Reason:
     """Return the reason; ``room`` is how many of the waiting tasks each domain could take at most, (n_domains,).
 
     ``needed`` is how many tasks the gang, or the sub-group that ``who`` names, lacks at least. ``highest`` is the
-    highest tier that it allows. ``plain`` says why nodes refuse such a task, whatever their domain.
+    highest tier that it allows. ``plain`` says why nodes refuse such a task, whatever their domain. ``why`` is the
+    reason if there is room for all tasks, taken by themselves.
     """
     needed = max(needed, 1)
     allowed = np.flatnonzero(domains.tier_of <= highest)
     above = np.flatnonzero((domains.tier_of > highest) & (room >= needed))
     head = f"no HyperNode up to tier {highest} has room for {_tasks(needed)}"
     if len(allowed) and room[allowed].max() >= needed:
-        why = "each sub-group whole and within its limit" if divided else "filters refuse some of its nodes"
-        text = f"no HyperNode up to tier {highest} takes {_tasks(needed)}, {why}: {_best(domains, room, allowed)}"
-        return Reason(PLUGIN, "no-domain", f"{who}{text}")
+        takes = f"no HyperNode up to tier {highest} takes {_tasks(needed)}" + (f", {why}" if why else "")
+        return Reason(PLUGIN, "no-domain", f"{who}{takes}: {_best(domains, room, allowed)}")
     text = f"{head}: {_best(domains, room, allowed)}" if len(allowed) else f"{head}: there is none"
     if len(above):
         tier = int(domains.tier_of[above].min())
@@ -42,7 +42,7 @@ def why_no_domain(
         text += f"; tier {tier} would do: {_named(domains, room, mine)}"
     else:
         text += f"; no tier would do: the whole cluster has room for {int(room[domains.top])}"
-        if plain is not None and plain.message:
+        if plain is not None and (plain.blocked is not None or plain.refusals):
             text += f" ({plain.message})"
     return Reason(PLUGIN, "no-domain", f"{who}{text}")
 

@@ -26,7 +26,7 @@ after nothing is being released on the node any more, the nomination is withdraw
 placement. A nomination of another scheduler ends when that scheduler removes it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -121,6 +121,16 @@ class NominatedRoom:
             if self._state.tasks.status[nominated.task] == TaskStatus.PENDING:
                 nodes.setdefault(int(self._state.tasks.shape[nominated.task]), []).append(nominated.node)
         return nodes
+
+    def displaced(self, job: JobInfo, nodes: Collection[int]) -> bool:
+        """Say whether room that is nominated for a job, and open to it, has gone to others on some of these nodes."""
+        needs: dict[int, Floats] = {}
+        for nominated in self._of_job.get(job.row, ()):
+            if nominated.node in nodes and self._state.tasks.status[nominated.task] == TaskStatus.PENDING:
+                request = self._state.task_of(int(self._state.tasks.shape[nominated.task])).request
+                needs[nominated.node] = needs.get(nominated.node, 0.0) + request
+        future_idle = self._state.nodes.future_idle
+        return any(bool((need > future_idle[:, node] + EPSILON).any()) for node, need in needs.items())
 
     def open_to(self, job: JobInfo) -> AbstractContextManager[None]:
         """Let a job use the room reserved for it, and that of tasks with a lower priority than its highest."""
