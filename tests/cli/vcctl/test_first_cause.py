@@ -183,7 +183,7 @@ NODES: dict[str, tuple[dict[str, Any], list[Any], str, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", NODES)
-def test_nodes_that_refuse_for_labels_or_taints_need_no_company(case: str) -> None:
+def test_nodes_that_refuse_for_labels_or_taints_alone_are_enough(case: str) -> None:
     wishes, nodes, why, ways_out = NODES[case]
 
     found = explained(job=vcjob(**wishes), nodes=nodes)

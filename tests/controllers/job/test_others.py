@@ -18,6 +18,7 @@ from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import CONFIG_MAPS, PODGROUPS, PODS, SECRETS, SERVICES
+from volcano_py.testing import a_namespace, a_pod, manifest
 
 POD = "train-worker-0"
 
@@ -50,13 +51,13 @@ async def pod_is(user: ApiClient, phase: str, **fields: Any) -> None:
 async def test_a_copy_of_a_pod_in_another_namespace_is_no_pod_of_the_job(
     server: ApiServer, finalizers: list[str]
 ) -> None:
-    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    server.create(manifest(a_namespace("other")))
     async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
         await is_running(server, user, policies=[{"event": "PodEvicted", "action": "RestartJob"}])
         pod = server.get("pods", POD, "default")
         meta = {name: pod["metadata"][name] for name in ("name", "labels", "annotations", "ownerReferences")}
         meta |= {"namespace": "other", "finalizers": finalizers}
-        server.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod["spec"]})
+        server.create({**manifest(a_pod(POD)), "metadata": meta, "spec": pod["spec"]})
         await asyncio.sleep(0.3)
         with contextlib.suppress(errors.NotFound):  # the garbage collector may be first: it has no owner there
             await user.delete(PODS, POD, namespace="other", grace_period_s=0)

@@ -178,30 +178,10 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
     status = job.status
     last = status.retry_count + rule.retry >= job.spec.max_retry  # then the job fails, and pods that ended stay
     if rule.kill is Kill.TARGET:
-        victims, notes = _target(seen.members, resolved.action, request)
-        if (request.event, resolved.action) == (policies.TASK_FAILED, policies.RESTART_TASK):
-            draft.notes.pop(
-                f"{bookkeeping.SPENT}{request.task}", None
-            )  # this answers it: the task has its budget again
-        else:
-            written = status.controlled_resources
-            _spend(draft, [one for one in victims if not bookkeeping.is_victim(written, one, status.version)])
-        if draft.phase != rule.phase or resolved.action != policies.RESTART_POD:
-            draft.notes.update(notes)
-        _run_again(draft, resolved.action, request)
-        armed = (*seen.delayed.values(), *draft.arm)
-        draft.void(one.key for one in armed if _aims_at(one, resolved.action, request))
+        victims = _kill_a_part(seen, draft, rule, resolved.action, request)
         version = status.version
     else:
-        killed = bookkeeping.UNFINISHED if last else _KILLED.get(rule.kill, bookkeeping.UNFINISHED)
-        victims = seen.members.victims(ended=bookkeeping.KILLED_ENDED.get(killed, frozenset()))
-        draft.victims.clear()  # of a part that would have restarted, too, pods that ended may be left alone now
-        draft.notes = bookkeeping.of_past(draft.notes)
-        if killed == bookkeeping.EVERYTHING:
-            draft.notes = bookkeeping.without(draft.notes, bookkeeping.COMPLETED)
-        if rule.phase == phases.RESTARTING:
-            draft.notes[bookkeeping.RESTARTING_ALL] = killed
-        draft.void((*seen.delayed, *(one.key for one in draft.arm)))
+        victims = _kill_all(seen, draft, rule, last=last)
         version = status.version + 1
     if request.event == policies.TASK_FAILED:
         task = seen.members.task(request.task)
@@ -217,6 +197,36 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
         event(job, keys.EVENT_NORMAL, EVENT_ACTION, f"Start to execute action {resolved.action}: {why}")
     )
     draft.acted = True
+
+
+def _kill_a_part(seen: Observed, draft: Draft, rule: Rule, action: str, request: Request) -> list[Member]:
+    """Note that a part of the job restarts, and return the pods that are killed for that."""
+    victims, notes = _target(seen.members, action, request)
+    status = draft.job.status
+    if (request.event, action) == (policies.TASK_FAILED, policies.RESTART_TASK):
+        draft.notes.pop(f"{bookkeeping.SPENT}{request.task}", None)  # this answers it: the task has its budget again
+    else:
+        written = status.controlled_resources
+        _spend(draft, [one for one in victims if not bookkeeping.is_victim(written, one, status.version)])
+    if draft.phase != rule.phase or action != policies.RESTART_POD:
+        draft.notes.update(notes)
+    _run_again(draft, action, request)
+    armed = (*seen.delayed.values(), *draft.arm)
+    draft.void(one.key for one in armed if _aims_at(one, action, request))
+    return victims
+
+
+def _kill_all(seen: Observed, draft: Draft, rule: Rule, *, last: bool) -> list[Member]:
+    """Note that the whole job restarts or ends, and return the pods that are killed for that."""
+    killed = bookkeeping.UNFINISHED if last else _KILLED.get(rule.kill, bookkeeping.UNFINISHED)
+    draft.victims.clear()  # of a part that would have restarted, too, pods that ended may be left alone now
+    draft.notes = bookkeeping.of_past(draft.notes)
+    if killed == bookkeeping.EVERYTHING:
+        draft.notes = bookkeeping.without(draft.notes, bookkeeping.COMPLETED)
+    if rule.phase == phases.RESTARTING:
+        draft.notes[bookkeeping.RESTARTING_ALL] = killed
+    draft.void((*seen.delayed, *(one.key for one in draft.arm)))
+    return seen.members.victims(ended=bookkeeping.KILLED_ENDED.get(killed, frozenset()))
 
 
 def _target(members: Members, action: str, request: Request) -> tuple[list[Member], Notes]:

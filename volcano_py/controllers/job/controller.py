@@ -15,7 +15,7 @@ from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.observed import Observed, Problem
 from volcano_py.controllers.job.plugins.contract import PluginObject
 from volcano_py.controllers.job.plugins.registry import load_table
-from volcano_py.controllers.job.record import Record
+from volcano_py.controllers.job.record import Record, back_again
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Delete
 from volcano_py.kube import errors
@@ -136,7 +136,7 @@ class JobController:
         meta, key = job.metadata, objects.key_of(job.metadata)
         if shown and key in self._removed:
             self._removed.discard(key)
-            self._records[key] = self._records[key].again()
+            self._records[key] = back_again(self._records[key])
         self._keys[f"{meta.namespace}/{meta.name}"] = key
         record = self._record(key)
         if record.job is None:
@@ -209,7 +209,7 @@ class JobController:
         """Hand over the Commands that came before their job was known, all at once: the oldest is carried out first."""
         name = f"{job.metadata.namespace}/{job.metadata.name}"
         for key, command in list(self._early.get(name, {}).items()):
-            if command.target.uid in ("", record.uid):
+            if command.target.uid in ("", job.metadata.uid):
                 record.commands[key] = self._early[name].pop(key)
         if not self._early.get(name, True):
             del self._early[name]

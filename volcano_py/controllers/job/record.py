@@ -36,7 +36,6 @@ class Record:
 
     def __init__(self, key: str, factories: Mapping[str, PluginFactory]) -> None:
         self.key = key
-        self.uid = key.rpartition("/")[2]
         self.job: Job | None = None
         """With defaults; None while only pods of it have been seen."""
         self.members = Members()
@@ -78,15 +77,6 @@ class Record:
         self._budgets: dict[str, int] = {}  # maxRetry by task
 
     # The job
-
-    def again(self) -> "Record":
-        """Return the record of a job that was removed and is back, with what is there of it.
-
-        Its definition may not have been served for a while. Pods and PodGroups were, so nothing shows them again.
-        """
-        record = Record(self.key, self._plugin_table)
-        record.members, record.group, record.unseen, record._gone = self.members, self.group, self.unseen, self._gone
-        return record
 
     def put_job(self, job: Job, scheduler_name: str, queue: str) -> bool:
         """Take a state of the job; return False if it is older than the known one or the same."""
@@ -301,3 +291,13 @@ class Record:
             except PluginProblem as problem:
                 raise Problem("PluginError", str(problem)) from problem
         return self._objects
+
+
+def back_again(known: Record) -> Record:
+    """Return the record of a job that was removed and is back, with what is there of it.
+
+    Its definition may not have been served for a while. Pods and PodGroups were, so nothing shows them again.
+    """
+    record = Record(known.key, known._plugin_table)
+    record.members, record.group, record.unseen, record._gone = known.members, known.group, known.unseen, known._gone
+    return record
