@@ -37,6 +37,14 @@ def test_a_gang_counts_its_best_effort_members_before_they_have_a_place() -> Non
     assert cycle(world, ALL).gangs == [["j-0"], ["j-1"]]
 
 
+def test_a_gang_runs_in_part_if_its_best_effort_members_find_no_place() -> None:
+    """As in Volcano; the row `backfill` in docs/parity.md says so."""
+    tasks = (*tasks_of("j", 1, ONE), *tasks_of("j", 2, NOTHING, first=1))
+    world = World((a_node("n1", pods=2),), jobs=(a_job("j", min_available=3),), tasks=tasks)
+
+    assert cycle(world, ALL).gangs == [["j-0"], ["j-1"]]
+
+
 def test_best_effort_members_of_a_gang_that_is_not_complete_are_taken_back() -> None:
     tasks = (*tasks_of("j", 1, a_shape(cpu=99)), *tasks_of("j", 1, NOTHING, first=1))
     world = World(

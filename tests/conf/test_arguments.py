@@ -16,6 +16,9 @@ from volcano_py.conf.arguments import (
         pytest.param(15, 15, id="an-integer-counts"),
         pytest.param(-3, -3, id="a-negative-integer-counts"),
         pytest.param("15", 7, id="a-quoted-integer-does-not"),
+        pytest.param(2**63 - 1, 2**63 - 1, id="the-greatest-of-64-bits-counts"),
+        pytest.param(2**63, 7, id="a-greater-one-does-not"),
+        pytest.param(10**5000, 7, id="a-huge-one-does-not"),
         pytest.param(5.0, 7, id="a-whole-float-does-not"),
         pytest.param(True, 7, id="a-boolean-does-not"),
         pytest.param("", 7, id="empty-text-does-not"),
@@ -23,7 +26,9 @@ from volcano_py.conf.arguments import (
     ],
 )
 def test_get_int(written, expected):
-    assert get_int({"key": written}, "key", 7) == expected
+    said = []
+    assert get_int({"key": written}, "key", 7, said.append) == expected
+    assert len(said) == (expected == 7 and written is not None)
 
 
 @pytest.mark.parametrize(
@@ -32,12 +37,17 @@ def test_get_int(written, expected):
         pytest.param(1.5, 1.5, id="a-float-counts"),
         pytest.param(15, 15.0, id="an-integer-counts"),
         pytest.param("1.5", 1.2, id="a-quoted-number-does-not"),
+        pytest.param(10**400, 1.2, id="a-huge-integer-does-not"),
+        pytest.param(float("inf"), 1.2, id="infinity-does-not"),
+        pytest.param(float("nan"), 1.2, id="nan-does-not"),
         pytest.param(True, 1.2, id="a-boolean-does-not"),
         pytest.param("", 1.2, id="empty-text-does-not"),
     ],
 )
 def test_get_float(written, expected):
-    assert get_float({"key": written}, "key", 1.2) == expected
+    said = []
+    assert get_float({"key": written}, "key", 1.2, said.append) == expected
+    assert len(said) == (expected == 1.2)
 
 
 @pytest.mark.parametrize(

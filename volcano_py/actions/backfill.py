@@ -7,6 +7,9 @@ matter. (Volcano: actions/backfill.)
 Volcano checks no resources here, and a bind fails on a node that has no place left for a pod. Here such a node is not
 chosen. If a job is not ready, Volcano leaves its tasks on their nodes until the session ends, in the way of others.
 Here the placements are undone at once.
+
+As in Volcano, pending best-effort tasks count towards the minimum of their job (`JobInfo.missing`). So a job of which
+only some find a node is ready, and is bound in part.
 """
 
 import numpy as np

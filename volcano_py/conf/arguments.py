@@ -1,8 +1,10 @@
 """Reads plugin and action arguments by type, as Volcano does: a value of another type leaves the default.
 
-5 is an integer and 5.0 is not; "5" is neither. ``warn`` receives a message for each value that was ignored.
+5 is an integer and 5.0 is not; "5" is neither. An integer must fit into 64 bits, and a number must be finite. ``warn``
+receives a message for each value that was ignored.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -11,6 +13,8 @@ from volcano_py.api import keys
 Warn = Callable[[str], None]
 """Takes a message. If it begins with "argument KEY", it is shown with the line of that argument."""
 
+_BEYOND: Final = 2**63
+_GREATEST: Final = sys.float_info.max
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -18,9 +22,10 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 def get_int(arguments: Mapping[str, Any], key: str, default: int, warn: Warn | None = None) -> int:
     """Return the integer at a key; floating point numbers and quoted numbers do not count."""
     value = arguments.get(key)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and -_BEYOND <= value < _BEYOND:
         return value
-    _warn_of_type(warn, arguments, key, "an integer", default)
+    huge = isinstance(value, int) and not isinstance(value, bool)
+    _warn_of_type(warn, arguments, key, "an integer of 64 bits" if huge else "an integer", default)
     return default
 
 
@@ -37,7 +42,7 @@ def get_natural(arguments: Mapping[str, Any], key: str, default: int, warn: Warn
 def get_float(arguments: Mapping[str, Any], key: str, default: float, warn: Warn | None = None) -> float:
     """Return the number at a key; integers count, quoted numbers do not."""
     value = arguments.get(key)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool) and -_GREATEST <= value <= _GREATEST:
         return float(value)
     _warn_of_type(warn, arguments, key, "a number", default)
     return default
@@ -82,4 +87,11 @@ def get_resource_weights(arguments: Mapping[str, Any], prefix: str, warn: Warn) 
 
 def _warn_of_type(warn: Warn | None, arguments: Mapping[str, Any], key: str, wanted: str, default: object) -> None:
     if warn is not None and arguments.get(key) is not None:
-        warn(f"argument {key} is {arguments[key]!r}, which is not {wanted}; the default {default!r} is used")
+        warn(f"argument {key} is {_shown(arguments[key])}, which is not {wanted}; the default {default!r} is used")
+
+
+def _shown(value: object) -> str:
+    """Return a value as text for a warning; Python refuses to write integers of thousands of digits."""
+    if isinstance(value, int) and not -_GREATEST <= value <= _GREATEST:
+        return "an integer of hundreds of digits"
+    return repr(value)

@@ -234,19 +234,6 @@ class Eviction:
         found.plan_results = self.plan_results.within()
         return found
 
-    def candidates_for(self, job: JobInfo, candidates: VictimCandidates) -> VictimCandidates:
-        """Return the candidates without preemptors of a job; none if a plan without evictions has displaced the job.
-
-        Such a plan is withdrawn at the end of the action, and the room that is nominated for the job is reserved again.
-        If others were evicted for it elsewhere, nobody would keep that room, and the victims would come back to it.
-        """
-        nodes: set[int] = set()
-        if self.free_rooms and self.room.nodes_of(job):  # a Python loop over the tasks of plans, only for such jobs
-            nodes.update(node for statement in self.free_rooms for _, node in statement.placed)
-        if nodes and self.room.displaced(job, nodes):
-            return candidates.at(np.zeros(0, dtype=np.intp))
-        return candidates.without_jobs(self.pending_evictions.preemptors(job))
-
     def must_stop(self) -> bool:
         """Say whether no further plan may be made in this cycle; the report then says that the next one must follow.
 

@@ -19,6 +19,7 @@ from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.bundles import Bundle, Ranks, bundles
+from volcano_py.framework.evicting.displaced import candidates_for
 from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.minimum import counts_roles, greatest_gains, needed
 from volcano_py.framework.evicting.plan import PlaceGang, Plan, by_score
@@ -52,7 +53,7 @@ class GangPlans:
         self._eviction = eviction
         self._place_gang = place_gang
         self._purpose, self._queue, self._job = purpose, queue, job
-        self._candidates = eviction.candidates_for(job, candidates)
+        self._candidates = candidates_for(eviction, job, candidates)
         self._ranks = ranks
         self._allow_whole = allow_whole
         self._may_preempt = may_preempt

@@ -23,6 +23,7 @@ from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.framework.contract.victim_candidates import Earlier, VictimCandidates
 from volcano_py.framework.evicting.batch_preemption import Steps, preempt_in_batches
 from volcano_py.framework.evicting.bundles import safe_in_groups
+from volcano_py.framework.evicting.displaced import candidates_for
 from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.futile import plan_class
 from volcano_py.framework.evicting.minimum import counts_roles, greatest_gains, needed
@@ -76,7 +77,7 @@ class Plan:
         self._queue = queue
         self._job = job
         self._bound = len(eviction.pending_evictions.preemptors(job)) > 0
-        self._candidates = eviction.candidates_for(job, candidates)
+        self._candidates = candidates_for(eviction, job, candidates)
         self._node_order = node_order
         self._blind = blind
         self._compared = compared
