@@ -235,8 +235,8 @@ class CycleLoop:
             await self._hand_over.taken()
             pause_s = self._failures.next()
             self._not_before = self._clock.monotonic() + pause_s
-            self._tell_failure(why, pause_s)
-            self.wake_within_period()
+            log.exception("cycle failed; the next one starts after a pause", why=why, pause_s=round(pause_s, 3))
+            self._note_failure()
         else:
             self._failures.reset()
             self._failing_since = None
@@ -262,12 +262,12 @@ class CycleLoop:
             self._running_since = None
             self.cycles += 1
 
-    def _tell_failure(self, why: str, pause_s: float) -> None:
-        """Note and log the exception that ended a cycle."""
+    def _note_failure(self) -> None:
+        """Count a cycle that failed, and ask for another one."""
         if self._failing_since is None:
             self._failing_since = self._clock.monotonic()
         self._reporter.failed()
-        log.exception("cycle failed; the next one starts after a pause", why=why, pause_s=round(pause_s, 3))
+        self.wake_within_period()
 
     def _pause_if_refused(self) -> None:
         """Put off the next cycle if all decisions of this one were refused, and all of the last one, too."""
