@@ -123,10 +123,6 @@ def test_tasks_that_do_not_run_count_against_the_budget():
     assert len(sent_away(12, *running(8, budget={"volcano.sh/jdb-max-unavailable": "3"}), *waiting)) == 1
 
 
-def test_a_job_below_its_minimum_loses_nobody():
-    assert sent_away(12, *running(2, budget={"volcano.sh/jdb-min-available": "3"})) == []
-
-
 def test_evictions_happen_once_per_period():
     assert len(sent_away(12, *running(4))) == 1
     assert sent_away(12, *running(4), memory=Memory(times={"tdm": 12 * HOUR - 59})) == []

@@ -13,11 +13,10 @@ victims     (preempt) running preemptable tasks on ordinary nodes, as many as th
 evicted     (shuffle) every ``tdm.evict.period`` (1m): running preemptable tasks on nodes whose window is closed, as
             many of each job as its budget allows
 budget      ``volcano.sh/jdb-max-unavailable`` minus the tasks that do not run now; else the running tasks minus
-            ``volcano.sh/jdb-min-available``, and 0 if fewer run; else 1. Percentages are of all tasks, rounded up.
+            ``volcano.sh/jdb-min-available``, but 1 if fewer run; else 1. Percentages are of all tasks, rounded up.
 
-(Volcano: plugins/tdm. There a job may lose 1 task even if fewer than its minimum run. A window over midnight is closed
-after midnight. Nodes of a closed zone also lose the scores of all plugins, which makes no difference because no task
-may be placed there.)
+(Volcano: plugins/tdm. There a window over midnight is closed after midnight. Nodes of a closed zone also lose the
+scores of all plugins, which makes no difference because no task may be placed there.)
 """
 
 from collections.abc import Mapping
@@ -239,7 +238,8 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
             return max(0, budget.max_unavailable.of(tasks) - (tasks - finished - running))
         if budget is not None and budget.min_available is not None:
             least = budget.min_available.of(tasks)
-            return max(0, running - least)
+            if running >= least:
+                return running - least
         return _DEFAULT_BUDGET
 
 
