@@ -5,7 +5,8 @@ task order    -priority of the pod, or of its annotation
 starving      some task of the job is neither ready nor pipelined
 victims       in the preemptor's queue: tasks of jobs of lower priority; in its own job: tasks of lower priority
 gang victims  in preemption: tasks of jobs of lower priority; in reclamation: all
-protected     in preemption: tasks of jobs of higher priority, and in its own job tasks of higher priority
+protected     in preemption: tasks of jobs of higher priority, and in its own job tasks of higher priority, unless
+              plugins of an earlier tier vote, too: then the configuration wants them to decide
 
 (Volcano protects nobody: if this plugin's tier allows no victim, a later tier decides alone. With drf there, a job of
 low priority evicts one of high priority, and the latter takes its room back, without end.)
@@ -41,6 +42,7 @@ class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvi
 
     name = "priority"
     counts = frozenset({"preemptable", "protected", "unified_evictable"})
+    first_say = True
 
     def on_session_open(self, ssn: State) -> None:
         """Keep the session."""

@@ -109,6 +109,8 @@ class VictimFilter(ExtensionPoint):
     about_queues: ClassVar[bool] = False
     """Whether an answer depends on the job and request of a candidate and on the candidates evicted before it. Then a
     protected task also protects the equal tasks of its job behind it. Such filters are asked last."""
+    first_say: ClassVar[bool] = False
+    """Whether the plugin protects nobody if plugins of an earlier tier vote: the configuration puts these first."""
 
     @abstractmethod
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:

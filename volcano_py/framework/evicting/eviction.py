@@ -80,8 +80,18 @@ class Eviction:
         """Return the filters of the plugins that answer an extension point, those with `about_queues` separately."""
         asked = {point.plugin for tier in self._answering[question] for point in tier}
         found = [point for point in self.hooks.points(VictimFilter, "protected") if point.plugin in asked]
+        found = [point for point in found if not (point.plugin.first_say and self._others_vote_first(point, question))]
         late = [point for point in found if point.plugin.about_queues]
         return [point for point in found if point not in late], late
+
+    def _others_vote_first(self, point: Point, question: type) -> bool:
+        """Say whether a tier before that of a plugin has votes."""
+        for tier in self._tiers[question]:
+            if any(voter.plugin is point.plugin for voter in tier):
+                return False
+            if tier:
+                return True
+        return False
 
     # Questions
 

@@ -21,7 +21,7 @@ from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.bundles import Bundle, Ranks, bundles
 from volcano_py.framework.evicting.displaced import candidates_for
 from volcano_py.framework.evicting.eviction import Eviction
-from volcano_py.framework.evicting.minimum import counts_roles, greatest_gains, needed
+from volcano_py.framework.evicting.minimum import greatest_gains
 from volcano_py.framework.evicting.plan import PlaceGang, Plan, by_score
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Cause
@@ -76,9 +76,6 @@ class GangPlans:
 
     def _make(self, tasks: Rows, missing: int, cause: Cause) -> int:
         eviction, queue, job = self._eviction, self._queue, self._job
-        if counts_roles(job):  # first the tasks that complete the minimum
-            chosen = needed(eviction.state, job, tasks, missing)
-            tasks, missing = np.concatenate((tasks[chosen], tasks[~chosen])), int(chosen.sum())
         if not self._may_preempt(tasks[:missing]):
             return 0
         preemptor = Preemptor(self._purpose, job, queue, gains=greatest_gains(eviction.state, job, tasks, missing))

@@ -1,7 +1,7 @@
-"""What the minimum of a job needs of its waiting tasks: which of them, and how much they request at most.
+"""How much the minimum of a job needs of its waiting tasks.
 
-If roles have minimums, what the job lacks of each role comes first, and tasks of any role then complete the total. So
-a plan never places more for the minimum than this, whichever role is first in task order.
+`allocate` takes tasks in task order, so plans do, too. If roles have minimums, tasks of other roles may come before
+those that are needed: they are placed and count.
 """
 
 from typing import Final
@@ -10,29 +10,10 @@ import numpy as np
 
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.arrays import Floats, Rows
 from volcano_py.model.statuses import READY_STATUSES, TaskStatus
 
 _PROMISED: Final = (*READY_STATUSES, TaskStatus.PIPELINED)
-
-
-def counts_roles(job: JobInfo) -> bool:
-    """Say whether the minimum of a job depends on roles; sub-groups have rules of their own."""
-    return bool(job.record.role_rule) and not job.record.sub_group_policies
-
-
-def needed(state: State, job: JobInfo, tasks: Rows, missing: int) -> Bools:
-    """Return which of these waiting tasks (n,), in order, complete the minimum if all of them find nodes, (n,).
-
-    The job lacks ``missing`` tasks, or only tasks of some role.
-    """
-    found = np.zeros(len(tasks), dtype=bool)
-    lacking = _lacking(state, job)
-    roles = state.tasks.role[tasks]
-    for role, number in lacking.items():  # a Python loop over the roles of one job
-        found[np.flatnonzero(roles == role)[:number]] = True
-    found[np.flatnonzero(~found)[: max(0, missing - sum(lacking.values()))]] = True
-    return found
 
 
 def greatest_gains(state: State, job: JobInfo, tasks: Rows, missing: int) -> Floats:
@@ -42,16 +23,23 @@ def greatest_gains(state: State, job: JobInfo, tasks: Rows, missing: int) -> Flo
     """
     requests = state.classes.requests[:, state.tasks.shape[tasks]]
     if not job.record.role_rule:
-        return _greatest(requests, missing)[0]
+        return _greatest(requests, missing)
     if job.record.sub_group_policies:
         return np.asarray(requests.sum(axis=1))
-    total, roles, lacking = np.zeros(len(requests)), state.tasks.role[tasks], _lacking(state, job)
-    others = [requests[:, ~np.isin(roles, list(lacking))]]
-    for role, number in lacking.items():  # a Python loop over the roles of one job
-        most, rest = _greatest(requests[:, roles == role], number)
-        total += most
-        others.append(rest)
-    return total + _greatest(np.concatenate(others, axis=1), max(0, missing - sum(lacking.values())))[0]
+    roles = state.tasks.role[tasks].astype(np.intp)
+    total, tried = np.zeros(len(requests)), roles[: _tried(state, job, roles, missing)]
+    for role, number in zip(*np.unique(tried, return_counts=True), strict=True):  # a Python loop over roles
+        total += _greatest(requests[:, roles == role], number)
+    return total
+
+
+def _tried(state: State, job: JobInfo, roles: Rows, missing: int) -> int:
+    """Return how many tasks, in task order, are tried until the total and each role have what the job lacks."""
+    last = missing
+    for role, number in _lacking(state, job).items():  # a Python loop over the roles of one job
+        places = np.flatnonzero(roles == role)
+        last = max(last, int(places[min(number, len(places)) - 1]) + 1 if len(places) else len(roles))
+    return min(last, len(roles))
 
 
 def _lacking(state: State, job: JobInfo) -> dict[int, int]:
@@ -63,10 +51,7 @@ def _lacking(state: State, job: JobInfo) -> dict[int, int]:
     return {codes.get(role, -1): minimum - have for role, have, minimum in short}
 
 
-def _greatest(requests: Floats, count: int) -> tuple[Floats, Floats]:
-    """Return the sum of the ``count`` greatest amounts of each resource, (n_resources,), and the other amounts."""
-    if count >= requests.shape[1]:
-        return np.asarray(requests.sum(axis=1)), requests[:, :0]
-    ordered = np.sort(requests, axis=1)
-    cut = requests.shape[1] - count
-    return np.asarray(ordered[:, cut:].sum(axis=1)), ordered[:, :cut]
+def _greatest(requests: Floats, count: int) -> Floats:
+    """Return the sum of the ``count`` greatest amounts of each resource, (n_resources,)."""
+    cut = max(0, requests.shape[1] - count)
+    return np.asarray(np.sort(requests, axis=1)[:, cut:].sum(axis=1))

@@ -26,7 +26,7 @@ from volcano_py.framework.evicting.bundles import safe_in_groups
 from volcano_py.framework.evicting.displaced import candidates_for
 from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.futile import plan_class
-from volcano_py.framework.evicting.minimum import counts_roles, greatest_gains, needed
+from volcano_py.framework.evicting.minimum import greatest_gains
 from volcano_py.framework.evicting.pick_one_node import order_by_victims
 from volcano_py.framework.evicting.planned import Placed, loads_of
 from volcano_py.framework.placing.placement import Placement
@@ -107,40 +107,16 @@ class Plan:
         self._plan_class = self._plan_class_of(tasks) if eviction.starving(self._job) else None
         if self._plan_class is not None and eviction.plan_results.fails(self._plan_class, self._needed):
             return
-        if self._minimum < 0 and counts_roles(self._job):
-            tried = np.zeros(len(tasks), dtype=bool)
-            for places in self._of_minimum(tasks):
-                self._fill(tasks[places], may_preempt, starving_or_not=starving_or_not)
-                tried[places] = True
-            tasks = tasks[~tried] if self._minimum >= 0 else tasks[:0]
-        self._fill(tasks, may_preempt, starving_or_not=starving_or_not)
-
-    def _of_minimum(self, tasks: Rows) -> Iterator[Rows]:
-        """Yield places of tasks that would complete the minimum, and others if some of them have found no node.
-
-        If none of them has found one, others of these shapes will not either.
-        """
-        state, left = self._eviction.state, np.arange(len(tasks))
-        while len(left) and (missing := self._eviction.missing_once_free(self._job)):
-            chosen = needed(state, self._job, tasks[left], missing)
-            if not chosen.any():
-                return
-            shapes, n_placed = state.tasks.shape[tasks[left]], len(self.statement)
-            yield left[chosen]
-            keep = ~chosen if len(self.statement) > n_placed else ~np.isin(shapes, shapes[chosen])
-            left = left[keep]
-
-    def _fill(self, tasks: Rows, may_preempt: Callable[[int, int], bool] | None, *, starving_or_not: bool) -> None:
-        eviction, shapes = self._eviction, self._eviction.state.tasks.shape[tasks]
+        shapes = eviction.state.tasks.shape[tasks]
         start = 0
         # A Python loop over the job's tasks, by runs of equal ones as far as its minimum needs them.
         while start < len(tasks) and (starving_or_not or eviction.starving(self._job)):
             shape_id = int(shapes[start])
             other = np.flatnonzero(shapes[start:] != shape_id)
             run = int(other[0]) if len(other) else len(tasks) - start
-            count = min(run, eviction.missing_once_free(self._job)) if self._minimum < 0 else 0
-            if count > 1 and (may_preempt is None or may_preempt(shape_id, count)):
-                done = self.place_needed(tasks[start : start + count])
+            needed = min(run, eviction.missing_once_free(self._job)) if self._minimum < 0 else 0
+            if needed > 1 and (may_preempt is None or may_preempt(shape_id, needed)):
+                done = self.place_needed(tasks[start : start + needed])
                 start += done
                 if done:
                     continue
