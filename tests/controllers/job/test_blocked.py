@@ -78,6 +78,21 @@ def test_a_task_that_waits_for_pods_that_failed_says_so(iteration: str, blocked:
     assert message.startswith("task worker waits for 1 pod of task data, and 1 pod of it failed: delete") is blocked
 
 
+def test_a_task_whose_pods_run_does_not_wait() -> None:
+    tasks = [a_job_task("master", 1), a_job_task("worker", 2, dependsOn={"name": ["master"]})]
+    world = World(a_vcjob(*tasks))
+    world.starts()
+    world.pod_is("train-master-0", "Running")
+    world.settle()
+    for name in world.alive():
+        world.pod_is(name, "Running")
+    world.pod_is("train-master-0", "Failed", exit_code=1)
+    world.waits(2)
+    world.settle()
+
+    assert state(world)[0] == "MinAvailableReached"
+
+
 def test_a_job_whose_pods_are_created_does_not_say_that_they_follow() -> None:
     world = World(a_vcjob())
     world.settle()

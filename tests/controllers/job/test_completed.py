@@ -1,13 +1,19 @@
 """Pods that have succeeded and are gone: nodes are removed and old pods cleaned up while a job runs."""
 
+import time
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.controllers.job.builders import a_command, a_job_task, a_ready_job, a_vcjob, members_of, on
 from tests.controllers.job.world import World, done, numbers, restarted, running
-from volcano_py.controllers.job import bookkeeping
+from volcano_py.api.scheduling import PodGroup
+from volcano_py.controllers.job import bookkeeping, decision
+from volcano_py.controllers.job.objects import JobPod
+from volcano_py.controllers.job.plugins.registry import BUILT_IN
 from volcano_py.controllers.job.pod_group import left_of, min_task_member
+from volcano_py.controllers.job.record import Record
 
 EVICTED = on("PodEvicted", "RestartJob")
 FIRST = "train-worker-0"
@@ -102,17 +108,125 @@ def test_a_pod_that_was_told_to_stop_and_ends_with_code_0_runs_again() -> None:
     assert noted(world) == {}
 
 
-def test_a_pod_that_has_succeeded_counts_as_such_while_a_finalizer_keeps_it() -> None:
+def test_a_pod_that_a_finalizer_keeps_counts_as_succeeded_once_it_is_gone() -> None:
     world = running(EVICTED)
     for name in list(world.pods):
-        world.pod_is(name, "Succeeded")
+        world.pod_is(name, "Succeeded" if name != "train-worker-1" else "Running")
     world.pods[FIRST]["metadata"]["deletionTimestamp"] = world.now
     world.pod_is(FIRST, "Succeeded")
     world.waits(2)
     world.settle()
+    assert (world.job.status.terminating, noted(world)) == (1, {})
 
-    assert world.phase == "Completed"
-    assert world.job.status.terminating == 0
+    world.pod_goes(FIRST)
+    world.settle()
+    assert (numbers(world), noted(world)) == ((0, 0), {"completed-worker": "0"})
+
+    world.asks(a_command("RestartJob"))
+    world.settle()
+    restarted(world)
+    assert len(world.pods) == 3
+
+
+def test_a_scaled_job_runs_vanished_pods_again_if_nobody_can_tell_which_had_succeeded() -> None:
+    world = running(task=a_job_task(replicas=6), minAvailable=1)
+    world.pod_is("train-worker-5", "Succeeded")
+    world.waits(2)
+    world.settle()
+    world.group_is("Pending")
+    world.pod_goes("train-worker-1")  # it cannot be made again yet
+    world.waits(2)
+    world.settle()
+    del world.pods["train-worker-5"]
+    world.edits(tasks=[a_job_task(replicas=5)], minAvailable=1)
+    world.restart()
+    world.settle()
+    world.group_is("Running")
+    world.settle()
+
+    assert noted(world) == {}
+    assert "train-worker-1" in world.pods
+
+
+def test_a_process_that_stands_by_may_see_the_note_before_the_pod_goes() -> None:
+    world = running()
+    world.pod_is(FIRST, "Succeeded")
+    world.waits(2)
+    world.settle()
+    standby = Record("ns/uid-train", BUILT_IN)
+    for body in world.pods.values():
+        standby.put_pod(msgspec.convert(body, JobPod))
+    standby.put_group(msgspec.convert(world.group, PodGroup))
+    uid = world.uid_of(FIRST)
+    world.pod_goes(FIRST)
+    world.settle()
+    standby.put_job(world.job, "volcano", "default")
+    standby.remove_pod(FIRST, uid)
+    world.record = standby
+    world.settle()
+
+    assert sorted(world.pods) == ["train-worker-1", "train-worker-2"]
+    assert noted(world) == {"completed-worker": "0"}
+
+
+def test_a_task_completes_if_one_pod_goes_when_the_last_one_succeeds() -> None:
+    tasks = [a_job_task("a", 2, policies=[on("TaskCompleted", "CompleteJob")]), a_job_task("ps", 1)]
+    world = World(a_vcjob(*tasks))
+    world.runs()
+    world.pod_is("train-a-0", "Succeeded")
+    world.waits(2)
+    world.settle()
+    world.pod_goes("train-a-0")
+    world.pod_is("train-a-1", "Succeeded")
+    world.settle()
+
+    assert "Completing" in world.phases
+
+
+def test_the_counters_of_an_action_count_what_the_same_look_notes() -> None:
+    policies = [on("PodFailed", "RestartPod"), on("PodEvicted", "RestartJob")]
+    world = running(*policies, task=a_job_task(replicas=4))
+    for index in (0, 1):
+        world.pod_is(f"train-worker-{index}", "Succeeded")
+    world.waits(2)
+    world.settle()
+    for index in (0, 1):
+        world.pod_goes(f"train-worker-{index}")
+    world.pod_is("train-worker-2", "Failed", exit_code=1)
+    world.look()
+
+    assert world.job.status.succeeded == 2
+    assert noted(world) == {"completed-worker": "0-1"}
+
+
+def test_restarts_of_several_pods_count_once_if_a_kill_fails() -> None:
+    world = running(on("PodFailed", "RestartPod"))
+    for index in (0, 1):
+        world.pod_is(f"train-worker-{index}", "Failed", exit_code=1)
+    plans = []
+    for _ in range(3):  # the status is written, and the kills fail
+        plan = decision.plan(world.observe(), world.now)
+        plans.append(plan)
+        if plan.status is not None:
+            world.job = msgspec.structs.replace(world.job, status=plan.status)
+            world._seen_job()
+
+    assert world.job.status.controlled_resources["restarts-worker"] == "2"
+
+
+def test_ten_thousand_pods_that_are_cleaned_up_are_noted_at_once() -> None:
+    world = running(task=a_job_task(replicas=10_000), minAvailable=1)
+    for index in range(0, 9_999, 2):
+        world.pod_is(f"train-worker-{index}", "Succeeded")
+    world.waits(2)
+    world.settle()
+    for index in range(0, 9_999, 2):
+        world.pod_goes(f"train-worker-{index}")
+    began = time.process_time()
+    plan = decision.plan(world.observe(), world.now)
+
+    assert plan.handled == 5_000
+    assert time.process_time() - began < 2.0
 
 
 @pytest.mark.parametrize(
@@ -182,6 +296,22 @@ def test_pods_that_a_restart_was_about_to_kill_run_again() -> None:
 
     assert sorted(world.pods) == [FIRST, "train-worker-1", "train-worker-2"]
     assert noted(world) == {}
+
+
+def test_the_minimum_of_another_role_stays() -> None:
+    job = a_ready_job(a_job_task("a", 4, minAvailable=2), a_job_task("b", 2, minAvailable=2), minAvailable=4)
+    left = left_of(job, {"a": {0, 1, 2, 3}})
+
+    assert left.spec.min_available == 2
+    assert min_task_member(left) == {"a": 0, "b": 2}
+
+
+def test_partitions_that_are_done_are_not_asked_for() -> None:
+    policy = {"totalPartitions": 2, "partitionSize": 2, "minPartitions": 2}
+    job = a_ready_job(a_job_task("a", 4, partitionPolicy=policy))
+    of_one, of_none = left_of(job, {"a": {0, 1}}), left_of(job, {"a": {0, 2}})
+
+    assert [one.spec.tasks[0].partition_policy.min_partitions for one in (of_one, of_none)] == [1, 2]
 
 
 def test_the_pod_group_asks_for_those_that_are_left() -> None:

@@ -217,8 +217,7 @@ class World:
         for task, indices in plan.create:
             for index in indices:
                 self._create(record.pod_factory(task.name, False).pod(index))
-        for _ in range(plan.handled):
-            record.triggers.popleft()
+        record.handled(plan.handled)
 
     def _write(self, write: Write) -> None:
         record = self.record

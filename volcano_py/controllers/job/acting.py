@@ -48,6 +48,8 @@ class Draft:
     events: list[RecordEvent] = field(default_factory=list)
     arm: list[Delayed] = field(default_factory=list)
     disarm: list[str] = field(default_factory=list)
+    done: dict[str, set[int]] = field(default_factory=dict)
+    """Indices of tasks whose pods have succeeded and are gone, as far as the notes do not say so yet."""
     change: Change | None = None
     """The phase that is entered."""
     acted: bool = False
@@ -59,6 +61,13 @@ class Draft:
         self.disarm += sorted(gone)
         for key in gone:
             self.notes.pop(f"{delays.PREFIX}{key}", None)
+
+    def note_done(self) -> None:
+        """Note which pods have succeeded and are gone, all at once: there may be thousands."""
+        for task in self.job.spec.tasks:
+            if found := self.done.pop(task.name, None):
+                found |= bookkeeping.completed(self.notes, task.name, task.replicas)
+                self.notes.update(bookkeeping.completion(task.name, found))
 
     @property
     def phase(self) -> str:
@@ -111,10 +120,11 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
     handled = 0
     for trigger in seen.triggers:
         if trigger.event == happenings.COMPLETED and trigger.member is not None:
-            _keep(seen, draft, trigger.member)
+            _keep(draft, trigger.member)
         elif not _answer_one(seen, draft, trigger.request(job.metadata.uid), now):
             break
         handled += 1
+    draft.note_done()
     if draft.acted:
         draft.notes.update(_evictions_to_answer(seen, draft, handled))
     if draft.acted or draft.notes != job.status.controlled_resources:
@@ -122,13 +132,11 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
     return None, draft, handled
 
 
-def _keep(seen: Observed, draft: Draft, member: Member) -> None:
+def _keep(draft: Draft, member: Member) -> None:
     """Note that a pod has done its work and is gone, unless a restart kills it or the job has finished."""
     if draft.phase in phases.FINISHED or bookkeeping.is_victim(draft.notes, member, draft.job.status.version):
         return
-    replicas = seen.members.task(member.task).replicas
-    indices = bookkeeping.completed(draft.notes, member.task, replicas) | {member.index}
-    draft.notes.update(bookkeeping.completion(member.task, indices))
+    draft.done.setdefault(member.task, set()).add(member.index)
 
 
 def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -> bool:
@@ -177,6 +185,7 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
     job = draft.job
     status = job.status
     last = status.retry_count + rule.retry >= job.spec.max_retry  # then the job fails, and pods that ended stay
+    draft.note_done()
     if rule.kill is Kill.TARGET:
         victims = _kill_a_part(seen, draft, rule, resolved.action, request)
         version = status.version
@@ -208,8 +217,7 @@ def _kill_a_part(seen: Observed, draft: Draft, rule: Rule, action: str, request:
     else:
         written = status.controlled_resources
         _spend(draft, [one for one in victims if not bookkeeping.is_victim(written, one, status.version)])
-    if draft.phase != rule.phase or action != policies.RESTART_POD:
-        draft.notes.update(notes)
+    draft.notes.update(notes)
     _run_again(draft, action, request)
     armed = (*seen.delayed.values(), *draft.arm)
     draft.void(one.key for one in armed if _aims_at(one, action, request))
@@ -258,7 +266,8 @@ def _run_again(draft: Draft, action: str, request: Request) -> None:
 
 def _plan(seen: Observed, draft: Draft, now: datetime, *, handled: int = 0, writes: tuple[Delete, ...] = ()) -> JobPlan:
     job, victims = draft.job, tuple(draft.victims[name] for name in sorted(draft.victims))
-    counts, by_task = after_kill(seen.members, victims, draft.notes)
+    waiting = (one.member for one in seen.triggers[handled:] if one.event == happenings.COMPLETED)
+    counts, by_task = after_kill(seen.members, victims, draft.notes, [one for one in waiting if one is not None])
     status = msgspec.structs.replace(job.status, controlled_resources=draft.notes)
     if draft.change is not None:
         status = statuses.entered(job, statuses.counted(status, counts, by_task.items()), draft.change, now)
@@ -278,11 +287,11 @@ def _plan(seen: Observed, draft: Draft, now: datetime, *, handled: int = 0, writ
 
 
 def after_kill(
-    members: Members, victims: tuple[Member, ...], notes: Mapping[str, str]
+    members: Members, victims: tuple[Member, ...], notes: Mapping[str, str], waiting: Iterable[Member] = ()
 ) -> tuple[Counts, dict[str, dict[str, int]]]:
     """Return the numbers of pods as they will be when these pods terminate: of the job, and of each task by phase.
 
-    ``notes`` say which pods that are gone count as succeeded then.
+    ``notes`` say which pods that are gone count as succeeded then, beside those that are ``waiting`` to be noted.
     """
     counts = members.counts()._asdict()
     by_task = {name: dict(task.phases) for name, task in members.tasks}
@@ -291,7 +300,8 @@ def after_kill(
         counts["terminating"] += 1
         by_task[member.task][member.phase] -= 1
     for name, indices in members.completed.items():
-        again = len(indices - bookkeeping.completed(notes, name, members.task(name).replicas))
+        kept = bookkeeping.completed(notes, name, members.task(name).replicas)
+        again = len(indices - kept - {one.index for one in waiting if one.task == name})
         counts["succeeded"] -= again
         by_task[name][SUCCEEDED] -= again
     return Counts(**counts), by_task

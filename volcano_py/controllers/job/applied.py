@@ -45,6 +45,7 @@ class AppliedObjects:
         """Forget how all objects were written, so that each is looked at again; return whether there were any."""
         known = bool(self._applied)
         self._applied.clear()
+        self.removed = False
         return known
 
     def note_removed(self) -> None:

@@ -32,7 +32,7 @@ def _gang(job: Job, members: Members, group: PodGroup | None) -> Problem | None:
     roles = job.spec.min_available >= sum(least_of(task) for task in job.spec.tasks)
     if not short and not (roles and any(_lacks(members, task) for task in job.spec.tasks)):
         return None
-    failed = sorted(member.name for member in members if member.phase == FAILED and not member.terminating)
+    failed = sorted(member.name for member in members if member.phase == FAILED and not member.deleting)
     text = (
         f"the gang cannot be complete, and {_pods(counts.pending)} of it {'waits' if counts.pending == 1 else 'wait'}: "
         f"pod {failed[0]}"
@@ -58,9 +58,10 @@ def _dependency(job: Job, members: Members) -> Problem | None:
     ready = {name: task.ready for name, task in members.tasks}
     hopeful = {name: there.replicas - there.phases[FAILED] for name, there in members.tasks}
     for task in job.spec.tasks:
-        if may_start(job, task, ready) or may_start(job, task, hopeful) or task.depends_on is None:
+        waits = task.depends_on is not None and members.task(task.name).missing
+        if not waits or may_start(job, task, ready) or may_start(job, task, hopeful):
             continue
-        for name in task.depends_on.name:
+        for name in task.depends_on.name if task.depends_on is not None else ():
             needed = (tasks[name].min_available or 0) if name in tasks else 0
             if hopeful.get(name, 0) < needed:
                 failed = members.task(name).phases[FAILED]

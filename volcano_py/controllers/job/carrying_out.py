@@ -120,8 +120,7 @@ class CarryOut:
         # Until the pods are killed, whatever asked for that must ask again.
         armed = {one.key for one in plan.arm}
         record.armed.disarm(key for key in plan.disarm if key not in armed)
-        for _ in range(plan.handled):
-            record.triggers.popleft()
+        record.handled(plan.handled)
 
     async def _exists_beyond_doubt(self, record: Record) -> bool:
         """Ask for the job before anything of it is made again; return whether it is there.

@@ -173,6 +173,10 @@ class JobController:
         if after is not None and owner and self._record(owner).put_group(after):
             self._queue.add(owner)
 
+    def _is_over(self, record: Record) -> bool:
+        """Say whether the job has gone meanwhile, and forget it if nothing of it is left."""
+        return record.gone and self._forgotten(record)
+
     def _forgotten(self, record: Record) -> bool:
         """Forget a job once it and all that was seen of it are gone; return whether that is so."""
         if (record.job is not None and not record.gone) or len(record.members) or record.group is not None:
@@ -249,6 +253,8 @@ class JobController:
             plan = decision.plan(self._observe(record), now)
             await self._carry_out(record, plan)
             record.answered = {}  # the plan has written them
+            if self._is_over(record):
+                return
             self._note_problem(record)
             if not plan.again:
                 break

@@ -38,6 +38,8 @@ PODS_AT_ONCE: Final = 500
 CREATED: Final = "Created"
 PODS_CREATED: Final = "PodsCreated"
 """Reasons of the phase Pending while nothing is wrong."""
+_PODS_FOLLOW: Final = "the PodGroup of the job is created; its pods follow when the queue has room"
+_PODS_EXIST: Final = "the pods of the job are created; they wait for nodes"
 FAILED_CREATE: Final = "FailedCreate"
 EVENT_GROUP_PENDING: Final = "PodGroupPending"
 _PROBLEM_EVENTS: Final = {
@@ -92,8 +94,8 @@ def _begin(job: Job, now: datetime) -> JobPlan:
     status = msgspec.structs.replace(
         job.status, min_available=job.spec.min_available, controlled_resources=bookkeeping.possessions(job)
     )
-    text = "the PodGroup of the job is created; its pods follow when the queue has room"
-    return JobPlan(status=statuses.entered(job, status, Change(phases.PENDING, CREATED, text), now), again=True)
+    change = Change(phases.PENDING, CREATED, _PODS_FOLLOW)
+    return JobPlan(status=statuses.entered(job, status, change, now), again=True)
 
 
 # Pending and Running
@@ -239,7 +241,7 @@ def _waiting(seen: Observed) -> frozenset[str]:
     return frozenset(
         task.name
         for task in dependent
-        if not members.task(task.name).by_index.keys() | members.task(task.name).completed
+        if not (members.task(task.name).by_index or members.task(task.name).completed)
         and not may_start(job, task, ready)
     )
 
@@ -360,7 +362,7 @@ def _counters(seen: Observed, now: datetime, problem: Problem | None = None) -> 
 
 def _is_urgent(status: JobStatus, job: Job) -> bool:
     """Say whether a status must be written at once. That pods are created is not: most of them run soon."""
-    return status.state != job.status.state and status.state.reason != PODS_CREATED
+    return status.state != job.status.state and status.state.reason not in (CREATED, PODS_CREATED)
 
 
 def _troubles(job: Job, problem: Problem) -> tuple[RecordEvent, ...]:
@@ -384,8 +386,9 @@ def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
         state = acting.same_state(state, problem.reason, problem.message)
     elif state.reason in PROBLEMS:
         state = acting.same_state(state, "", "")
-    elif state.reason == CREATED and len(members) and state.phase == phases.PENDING:
-        state = acting.same_state(state, PODS_CREATED, "the pods of the job are created; they wait for nodes")
+    elif state.reason in (CREATED, PODS_CREATED) and state.phase == phases.PENDING:
+        created = len(members) > 0 and not any(members.task(task.name).missing for task in job.spec.tasks)
+        state = acting.same_state(state, PODS_CREATED if created else CREATED, _PODS_EXIST if created else _PODS_FOLLOW)
     if state.phase in phases.AT_REST:
         if seen.removed:
             notes = bookkeeping.without(notes, bookkeeping.PLUGIN)

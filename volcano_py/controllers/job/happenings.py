@@ -8,7 +8,7 @@ process. Pods that the controller kills itself give none.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from volcano_py.api.batch import Job, Task
+from volcano_py.api.batch import Job, Task, TaskState
 from volcano_py.controllers.job import bookkeeping, objects, phases, policies
 from volcano_py.controllers.job.members import FAILED, PENDING, RUNNING, SUCCEEDED, Member, Members
 from volcano_py.controllers.job.pods import partition_of
@@ -124,12 +124,22 @@ def missed(job: Job, members: Members) -> list[Trigger]:
         known = there.by_index.keys() | there.completed
         lost, missing = sum(state.phase.values()) - len(known - killed), sorted(there.missing - killed)
         succeeded = state.phase.get(SUCCEEDED, 0) - there.phases[SUCCEEDED]
-        # If it is not certain which pods had succeeded, all of them count as evicted: no work is left out.
-        event = COMPLETED if succeeded == lost == len(missing) else policies.POD_EVICTED
+        certain = _tells_indices(job, task, state, members) and succeeded == lost == len(missing)
+        event = COMPLETED if certain else policies.POD_EVICTED
         for index in missing[: max(0, lost)]:
             name = objects.pod_name(job.metadata.name, task.name, index)
             found.setdefault(name, Trigger(event, vanished(job, task.name, index)))
     return [found[name] for name in sorted(found)]
+
+
+def _tells_indices(job: Job, task: Task, state: TaskState, members: Members) -> bool:
+    """Say whether the counts of a task tell which pods had succeeded: if not, all that vanished run again.
+
+    That is so if the task was never scaled, all its pods were counted, and none of those that are there terminates.
+    """
+    names = members.task(task.name).by_index.values()
+    leaves = any(member is not None and member.deleting for member in map(members.get, names))
+    return job.metadata.generation <= 1 and sum(state.phase.values()) == task.replicas and not leaves
 
 
 def _killed_by_restart(job: Job, task: Task) -> set[int]:

@@ -1,7 +1,7 @@
 """The pods of one job, with counts that follow every change: no question walks through all pods.
 
 A pod that is being deleted, or that this process has deleted, counts as terminating and as nothing else. A pod that
-succeeded before somebody else deleted it has done its work: it counts as succeeded, also when it is gone.
+succeeded before somebody else deleted it has done its work: once it is gone, it counts as succeeded.
 """
 
 from collections import Counter
@@ -47,16 +47,6 @@ class Member(msgspec.Struct, gc=False):
     completed: bool = False
     """Whether the pod succeeded before anybody deleted it. A pod that is told to stop may succeed, too, unfinished."""
 
-    @property
-    def terminating(self) -> bool:
-        """Whether the pod counts as terminating."""
-        return self.deleting and not self.kept
-
-    @property
-    def kept(self) -> bool:
-        """Whether the work of the pod counts once it is gone: it succeeded, and the controller does not kill it."""
-        return self.completed and not (self.killed or self.dropped)
-
     @classmethod
     def of(cls, pod: JobPod) -> "Member":
         """Read a pod."""
@@ -101,8 +91,10 @@ class TaskMembers:
     """The name of the pod with each index, pods that terminate included."""
     missing: set[int] = field(default_factory=set)
     """Indices below `replicas` that need a pod."""
+    done: set[int] = field(default_factory=set)
+    """Indices below `replicas` whose pods have succeeded and are gone; a pod that has such an index counts instead."""
     completed: set[int] = field(default_factory=set)
-    """Indices below `replicas` whose pods have succeeded and are gone. No pod has such an index."""
+    """Those of them that no pod has: they count as succeeded."""
     extra: set[str] = field(default_factory=set)
     """Pods that are not terminating and have an index from `replicas`."""
     active: set[str] = field(default_factory=set)
@@ -159,24 +151,40 @@ class Members:
         for name in changed:
             task, count = self.task(name), wanted.get(name, 0)
             task.replicas = count
-            self._complete(task, {index for index in task.completed if index < count})
+            self.complete(name, task.done)
             task.missing = {index for index in range(count) if index not in task.by_index} - task.completed
         for member in self._by_name.values() if changed else ():
             self._place(self.task(member.task), member)
 
     def complete(self, name: str, indices: Iterable[int]) -> None:
-        """Say which indices of a task have succeeded, and their pods are gone. An index that has a pod is left out."""
+        """Say which indices of a task have succeeded, and their pods are gone."""
         task = self.task(name)
-        self._complete(task, {index for index in indices if 0 <= index < task.replicas} - task.by_index.keys())
+        task.done = {index for index in indices if 0 <= index < task.replicas}
+        counted = task.done - task.by_index.keys()
+        for index in task.completed - counted:
+            self._count_completed(task, index, -1)
+        for index in counted - task.completed:
+            self._count_completed(task, index, +1)
 
-    def _complete(self, task: TaskMembers, indices: set[int]) -> None:
-        more = len(indices) - len(task.completed)
-        self._phases[SUCCEEDED] += more
-        task.phases[SUCCEEDED] += more
-        task.ready += more
-        task.missing |= {index for index in task.completed - indices if index < task.replicas}
-        task.missing -= indices
-        task.completed = indices
+    def complete_one(self, member: Member) -> None:
+        """Say that a pod which is gone had succeeded."""
+        task = self.task(member.task)
+        if 0 <= member.index < task.replicas and member.index not in task.done:
+            task.done.add(member.index)
+            if member.index not in task.by_index:
+                self._count_completed(task, member.index, +1)
+
+    def _count_completed(self, task: TaskMembers, index: int, step: int) -> None:
+        self._phases[SUCCEEDED] += step
+        task.phases[SUCCEEDED] += step
+        task.ready += step
+        if step > 0:
+            task.completed.add(index)
+            task.missing.discard(index)
+        else:
+            task.completed.discard(index)
+            if index < task.replicas:
+                task.missing.add(index)
 
     def put(self, member: Member) -> Member | None:
         """Add or replace a pod; return its state before."""
@@ -197,7 +205,7 @@ class Members:
     def mark_deleting(self, name: str, uid: str) -> None:
         """Note that the controller deleted a pod; it terminates from now on."""
         member = self._by_name.get(name)
-        if member is not None and member.uid == uid and not (member.deleting and member.killed):
+        if member is not None and member.uid == uid and not member.deleting:
             self._count(member, -1)
             member.deleting = member.killed = True
             self._count(member, +1)
@@ -248,7 +256,7 @@ class Members:
         self.leaving.discard(member.name)
         if not needed and not member.deleting:
             task.extra.add(member.name)
-        elif needed and member.terminating and not (member.killed or member.dropped):
+        elif needed and member.deleting and not (member.killed or member.dropped or member.completed):
             self.leaving.add(member.name)
 
     def _count(self, member: Member, step: int) -> None:
@@ -261,7 +269,7 @@ class Members:
         if step > 0:
             self._place(task, member)
             if index in task.completed:
-                self._complete(task, task.completed - {index})
+                self._count_completed(task, index, -1)
             task.by_index[index] = name
             task.missing.discard(index)
         else:
@@ -269,9 +277,11 @@ class Members:
             self.leaving.discard(name)
             if task.by_index.get(index) == name:
                 del task.by_index[index]
-                if 0 <= index < task.replicas:
+                if index in task.done:
+                    self._count_completed(task, index, +1)
+                elif 0 <= index < task.replicas:
                     task.missing.add(index)
-        if member.terminating:
+        if member.deleting:
             self._terminating += step
             return
         self._phases[member.phase] += step

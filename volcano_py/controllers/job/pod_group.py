@@ -1,12 +1,13 @@
 """The PodGroup of a job: what is created, and what follows later changes of the job."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.batch import Job, Task
+from volcano_py.api.batch import Job, PartitionPolicy, Task
 from volcano_py.api.job_defaults import least_of
 from volcano_py.api.scheduling import NetworkTopology, PodGroup, SubGroupPolicy
 from volcano_py.controllers.job import objects
@@ -76,14 +77,29 @@ def left_of(job: Job, completed: Mapping[str, Collection[int]]) -> Job:
     done = {task: len(indices) for task, indices in completed.items()}
     tasks = [
         msgspec.structs.replace(
-            task, replicas=task.replicas - done[task.name], min_available=max(0, least_of(task) - done[task.name])
+            task,
+            replicas=task.replicas - done[task.name],
+            min_available=max(0, least_of(task) - done[task.name]),
+            partition_policy=_partitions_left(task, completed[task.name]),
         )
         if task.name in done
         else task
         for task in job.spec.tasks
     ]
     least = max(0, job.spec.min_available - sum(done.values()))
+    if job.spec.min_available >= sum(least_of(task) for task in job.spec.tasks):  # the minimums of tasks hold, too
+        least = max(least, sum(least_of(task) for task in tasks))
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, tasks=tasks, min_available=least))
+
+
+def _partitions_left(task: Task, completed: Collection[int]) -> PartitionPolicy | None:
+    """Return the partitions of a task without those that are done as a whole."""
+    policy = task.partition_policy
+    if policy is None or policy.partition_size <= 0:
+        return policy
+    sizes = Counter(index // policy.partition_size for index in completed)
+    whole = sum(size == policy.partition_size for size in sizes.values())
+    return msgspec.structs.replace(policy, min_partitions=max(0, policy.min_partitions - whole))
 
 
 def version_of(group: PodGroup) -> int | None:

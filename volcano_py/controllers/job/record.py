@@ -94,10 +94,27 @@ class Record:
             self._changed_spec(known)
         self._pod_factories.clear()
         for task in self.job.spec.tasks:
-            notes = job.status.controlled_resources
-            self.members.task(task.name).spent = bookkeeping.spent(notes, task.name)
-            self.members.complete(task.name, bookkeeping.completed(notes, task.name, task.replicas))
+            self.members.task(task.name).spent = bookkeeping.spent(job.status.controlled_resources, task.name)
+        self._renew_done()
         return True
+
+    def _renew_done(self) -> None:
+        """Take which pods have succeeded and are gone: those that the status names, and those that it will name."""
+        assert self.job is not None
+        fresh: dict[str, set[int]] = {}
+        for trigger in self.triggers:
+            if trigger.event == happenings.COMPLETED and trigger.member is not None:
+                fresh.setdefault(trigger.member.task, set()).add(trigger.member.index)
+        notes = self.job.status.controlled_resources
+        for task in self.job.spec.tasks:
+            done = bookkeeping.completed(notes, task.name, task.replicas)
+            self.members.complete(task.name, done | fresh.get(task.name, set()))
+
+    def handled(self, count: int) -> None:
+        """Take that the oldest triggers are answered, and that the status says what came of them."""
+        events = {self.triggers.popleft().event for _ in range(count)}
+        if happenings.COMPLETED in events and self.job is not None:
+            self._renew_done()
 
     def _changed_spec(self, known: Job | None) -> None:
         job = self.job
@@ -147,15 +164,16 @@ class Record:
         for trigger in happenings.present(self.members, self._budgets, notes):
             if trigger.member is not None:
                 self._note(trigger.member, [trigger.event])
-        for task in job.spec.tasks:
-            there = self.members.task(task.name)
-            if there.completed and not there.by_index and happenings.is_complete(self.members, task.name):
-                self._note_completed(task)
         unknown = self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN
         if self.group is not None and unknown and notes.get(bookkeeping.ANSWERED_GROUP) != self.group.metadata.uid:
             self._note_unknown(self.group)
         if job.status.state.phase in (phases.PENDING, phases.RUNNING, phases.RESTARTING):
             self.triggers.extend(happenings.missed(job, self.members))
+            self._renew_done()
+        for task in job.spec.tasks:
+            there = self.members.task(task.name)
+            if there.completed and not there.by_index and happenings.is_complete(self.members, task.name):
+                self._note_completed(task)
 
     # Pods
 
@@ -226,6 +244,8 @@ class Record:
             # Most jobs have no policies: then ten thousand pods that start cost no answer each.
             if self.armed.by_key or event in self._answers or event == happenings.COMPLETED:
                 self.triggers.append(Trigger(event, member))
+                if event == happenings.COMPLETED:
+                    self.members.complete_one(member)
 
     def _budget(self, task: str) -> int:
         return self._budgets.get(task, -1)
@@ -300,4 +320,5 @@ def back_again(known: Record) -> Record:
     """
     record = Record(known.key, known._plugin_table)
     record.members, record.group, record.unseen, record._gone = known.members, known.group, known.unseen, known._gone
+    record.commands, record.settled = known.commands, known.settled
     return record
