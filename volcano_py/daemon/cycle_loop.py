@@ -332,9 +332,7 @@ class CycleLoop:
             return
         self._accepted += delivered.accepted
         self._outdated |= delivered.outdated
-        if (
-            delivered.outdated and self._fruitless + 1 < _FRUITLESS
-        ):  # else the end of the cycle shows what to do
+        if delivered.outdated and self._fruitless + 1 < _FRUITLESS:  # else the end of the cycle shows what to do
             self.wake("refused")
 
 
