@@ -17,11 +17,12 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.loader import parse_conf
 from volcano_py.daemon.cycle_loop import CycleLoop
 from volcano_py.daemon.cycle_runner import CycleRunner
+from volcano_py.daemon.dispatch import Delivered
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.reporting import CycleReporter
 from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.framework.state.report import CycleReport
-from volcano_py.model.decisions import Bind
+from volcano_py.model.decisions import Bind, SetPodGroupStatus
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.runtime.supervisor import Supervisor
@@ -29,6 +30,7 @@ from volcano_py.scheduler import resolve
 
 PERIOD_S, DEBOUNCE_S = 1.0, 0.02
 BIND = Bind(TaskRef("default", "p0", "uid-p0"), "n1", JobKey("default", "g1"))
+STATUS = SetPodGroupStatus(JobKey("default", "g1"), "uid-g1", "Inqueue", 0, 0, 0, ())
 
 
 class Stage:
@@ -41,6 +43,7 @@ class Stage:
         self.backpressure = BindBackpressure()
         self.delivered: list[tuple[object, ...]] = []
         self.up_to_date = True
+        self.accepts = 0  # binds of each batch, although it is outdated
         self.report = CycleReport()
         self.problem: Exception | None = None
         self.emits: list[tuple[Bind, ...]] = []
@@ -78,7 +81,9 @@ class Stage:
 
     def _deliver(self, batch, decided_at):
         self.delivered.append(batch)
-        return self.up_to_date
+        binds = sum(isinstance(decision, Bind) for decision in batch)
+        accepted = binds if self.up_to_date else min(self.accepts, binds)
+        return Delivered(accepted, outdated=accepted < binds)
 
     def change(self, *changes: Change) -> None:
         self.loop._on_change(frozenset(changes))
@@ -309,33 +314,69 @@ async def test_a_refused_decision_asks_for_another_cycle(stage):
     assert stage.loop.cycles == 3
 
 
-async def test_cycles_whose_decisions_are_all_refused_do_not_run_back_to_back(stage):
-    stage.emits = [(BIND,)]
+async def all_refused(stage: Stage, seconds: float) -> None:
+    """Let everything be refused for a while, beginning with a change."""
+    stage.emits = stage.emits or [(BIND,)]
     stage.up_to_date = False
     stage.change(Change.POD_PENDING)
+    await stage.pass_time(seconds)
+
+
+@pytest.mark.parametrize("emits", [[(BIND,)], [(BIND,), (STATUS,)]], ids=["binds", "a status is no success"])
+async def test_cycles_whose_decisions_are_all_refused_do_not_run_back_to_back(stage, emits):
+    stage.emits = emits
     with capture_logs() as logs:
+        await all_refused(stage, 0.15)
+        at_once = stage.loop.cycles
         await stage.pass_time(30.0)
 
-    assert 6 <= stage.loop.cycles <= 15
+    assert at_once == 6  # at the start, and five in vain
+    assert 12 <= stage.loop.cycles <= 18
     warnings = [entry for entry in logs if entry["event"].startswith("all decisions refused")]
-    assert len(warnings) == stage.loop.cycles - 2  # neither at the start nor the first time
+    assert warnings[0]["cycles"] == 5
     assert warnings[-1]["pause_s"] > 2.0
+    assert len(warnings) <= 8
 
 
-async def test_after_one_accepted_decision_the_next_refusal_is_looked_at_at_once(stage):
-    stage.emits = [(BIND,)]
-    stage.up_to_date = False
-    stage.change(Change.POD_PENDING)
-    await stage.pass_time(5.0)
+async def test_the_pause_after_refusals_has_a_limit(stage, monkeypatch):
+    monkeypatch.setattr(stage.loop._refusals.rng, "uniform", lambda low, high: high)
+    await all_refused(stage, 40.0)
+    cycles = stage.loop.cycles
+
+    await stage.pass_time(51.0)
+
+    assert stage.loop.cycles == cycles + 10  # every 5 s
+
+
+async def test_during_the_pause_after_refusals_any_other_change_starts_a_cycle_as_ever(stage):
+    await all_refused(stage, 15.0)
+    cycles = stage.loop.cycles
+
+    for _ in range(5):
+        stage.change(Change.POD_PENDING)
+        await stage.pass_time(0.03)
+
+    assert stage.loop.cycles == cycles + 5
+
+
+async def test_a_cycle_with_any_accepted_decision_is_followed_by_another_at_once(stage):
+    stage.emits = [(BIND, BIND, BIND)]
+    stage.accepts = 1
+
+    await all_refused(stage, 1.0)
+
+    assert stage.loop.cycles > 30
+
+
+async def test_after_one_accepted_decision_the_next_refusals_are_looked_at_at_once(stage):
+    await all_refused(stage, 5.0)
     stage.up_to_date = True
     await stage.pass_time(8.0)
     cycles = stage.loop.cycles
 
-    stage.up_to_date = False
-    stage.change(Change.POD_PENDING)
-    await stage.pass_time(0.05)
+    await all_refused(stage, 0.15)
 
-    assert stage.loop.cycles == cycles + 2
+    assert stage.loop.cycles == cycles + 5
 
 
 async def test_a_cycle_has_ended_when_all_that_it_has_decided_is_accepted(stage, monkeypatch):
@@ -346,7 +387,7 @@ async def test_a_cycle_has_ended_when_all_that_it_has_decided_is_accepted(stage,
     def slowly(batch, decided_at):
         time.sleep(0.001)
         accepted.extend(batch)
-        return True
+        return Delivered(len(batch), outdated=False)
 
     def ended(report, timing):
         at_the_end.append(len(accepted))

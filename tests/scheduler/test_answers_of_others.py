@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.testing.answers_all import HARMLESS, answering
-from volcano_py.framework.contract import Plugin
+from volcano_py.framework.contract import Plugin, Vote
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import Memory
 from volcano_py.framework.state.report import CycleReport
@@ -23,7 +23,7 @@ OF_SINGLE_TASKS: Final = {"preemptable", "reclaimable"}
 TOLD: Final = {"job_enqueued", "placed", "freed"}
 VOTERS: Final = {"preemptable", "reclaimable", "unified_evictable"}
 MAY_BE_NONE: Final = TOLD | VOTERS | {"job_valid", "inter_pod_filter", "inter_pod_scores", "leaf_order"}
-MAY_BE_TRUE: Final = TOLD | {"overused", "job_starving", "preemptive"}
+MAY_BE_TRUE: Final = TOLD | {"overused", "job_starving", "preemptive", "queue_order", "victim_queue_order"}
 
 
 def _raise() -> Any:
@@ -85,7 +85,7 @@ def per_node(value: Any) -> Callable[..., Any]:
 
 WOULD_PASS: Final = [
     pytest.param("job_enqueueable", lambda self, job: False, "expected Vote.REJECT.*got bool False", id="no-vote"),
-    pytest.param("job_enqueueable", lambda self, job: 0, "expected Vote.REJECT.*got int 0", id="number-for-a-vote"),
+    pytest.param("job_enqueueable", lambda self, job: 2, "expected Vote.REJECT.*got int 2", id="number-for-a-vote"),
     pytest.param("job_pipelined", lambda self, job: "no", "expected Vote.REJECT.*got str 'no'", id="text-for-a-vote"),
     pytest.param("predicate", per_node(False), "0 where a node passes.*0, which is False, passes", id="mask"),
     pytest.param(
@@ -97,8 +97,14 @@ WOULD_PASS: Final = [
     pytest.param(
         "refusals", lambda self, task, nodes: np.zeros(len(nodes)), "an array of bool of shape", id="refusals"
     ),
-    pytest.param("allocatable", lambda self, *args: -1, "a whole number, 0 or more, got int -1", id="negative"),
-    pytest.param("allocatable", lambda self, *args: 1.5, "a whole number, 0 or more, got float 1.5", id="fraction"),
+    pytest.param("job_pipelined", lambda self, job: np.True_, "expected Vote.REJECT.*got bool", id="no-vote-of-numpy"),
+    pytest.param("most_domains", lambda self: -1, "a whole number, 0 or more, got int -1", id="negative"),
+    pytest.param(
+        "job_starving", lambda self, job: np.nan, "a number, which is False if it is 0, got float nan", id="no"
+    ),
+    pytest.param(
+        "queue_order", lambda self, *args: "a", "expected a number: negative.*got str 'a'", id="text-of-order"
+    ),
     pytest.param("allocatable", lambda self, *args: "9", "a whole number, 0 or more, got str '9'", id="digits"),
     pytest.param("allocatable", lambda self, *args: np.nan, "a whole number, 0 or more, got float nan", id="nan"),
     pytest.param("missing", lambda self, job: False, "a whole number, 0 or more, got bool False", id="no-number"),
@@ -143,6 +149,42 @@ def test_whole_numbers_of_any_type_are_verdicts_and_counts() -> None:
 
     assert report.problems == {}
     assert binds
+
+
+HARMLESS_TOO: Final = [
+    pytest.param("allocatable", lambda self, *args: -1, lambda self, *args: 0, id="room-below-0"),
+    pytest.param("allocatable", lambda self, *args: -0.5, lambda self, *args: 0, id="room-just-below-0"),
+    pytest.param("allocatable", lambda self, *args: 1.9, lambda self, *args: 1, id="part-of-a-task"),
+    pytest.param("missing", lambda self, job: -2, lambda self, job: 0, id="more-than-needed"),
+    pytest.param("missing", lambda self, job: np.float64(1.5), lambda self, job: 1, id="part-of-a-task-is-missing"),
+    pytest.param("job_enqueueable", lambda self, job: -1, lambda self, job: Vote.REJECT, id="reject"),
+    pytest.param("job_enqueueable", lambda self, job: np.int64(0), lambda self, job: Vote.ABSTAIN, id="abstain"),
+    pytest.param("job_pipelined", lambda self, job: 1, lambda self, job: Vote.PERMIT, id="permit"),
+    pytest.param("job_starving", lambda self, job: 0, lambda self, job: False, id="nothing-is-starving"),
+    pytest.param("job_starving", lambda self, job: 2.5, lambda self, job: True, id="much-is-starving"),
+    pytest.param(
+        "queue_order",
+        lambda self, left, right: left.name > right.name,
+        lambda self, left, right: int(left.name > right.name),
+        id="comparison",
+    ),
+    pytest.param(
+        "queue_order",
+        lambda self, left, right: np.bool_(left.name > right.name),
+        lambda self, left, right: int(left.name > right.name),
+        id="comparison-of-numpy",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "answer", "stands_for"), HARMLESS_TOO)
+def test_an_answer_with_one_possible_meaning_has_it(method, answer, stands_for) -> None:
+    report, binds = run(answering(**{method: answer}), method)
+    usual, usual_binds = run(answering(**{method: stands_for}), method)
+
+    assert report.problems == {}
+    assert binds == usual_binds
+    assert report.jobs_enqueued == usual.jobs_enqueued
 
 
 def test_the_reason_for_users_has_no_place_in_the_file_system_of_the_scheduler() -> None:

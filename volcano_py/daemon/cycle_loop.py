@@ -6,8 +6,8 @@
                                                  └─────▶ the next would decide nothing, too: after ten periods
 
 A change is helpful if it could let a pending job be placed. A cycle that raises is reported, and the next one starts
-after a pause that grows. The same holds if all decisions of one cycle after the other are refused. Only the end of the
-process ends the loop.
+after a pause that grows. If all decisions of one cycle after the other are refused, the refusals alone cause the next
+one only after a pause; other changes cause one as ever. Only the end of the process ends the loop.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from volcano_py.cache.state import SnapshotToken
 from volcano_py.daemon.alarm import wait_for
 from volcano_py.daemon.cycle_runner import CycleRunner
 from volcano_py.daemon.debug import LastCycle
+from volcano_py.daemon.dispatch import Delivered
 from volcano_py.daemon.hand_over import HandOver
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.effects.backpressure import BindBackpressure
@@ -32,6 +33,7 @@ from volcano_py.kube.backoff import Backoff
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.runtime.clock import Clock
 from volcano_py.scheduler import Policy
+from volcano_py.writing.throttled_log import ThrottledLog
 
 log = structlog.get_logger()
 
@@ -41,10 +43,12 @@ _BROKEN_AFTER: Final = 5  # failed cycles in a row
 _BROKEN_AFTER_S: Final = 30.0
 _REFUSED_FIRST_S: Final = 0.2
 _REFUSED_CAP_S: Final = 5.0
-"""The pause after a cycle whose decisions were all refused, as those of the cycle before it.
+"""After which pause refusals cause the next cycle if those of the last one did not help.
 
-Once, this is a change that came during the cycle. Again and again, it is a fault, and cycles would run back to back.
+A few times, this is a change that came during the cycle, as with a second scheduler. Again and again, it may be a
+fault, and cycles would run back to back.
 """
+_FRUITLESS: Final = 5  # from how many cycles in a row on there is a pause
 _CROWDED: Final = 128  # binds under way: twice as many as are sent at once
 _CROWDED_PAUSE_S: Final = 0.1
 """While more binds are under way, new decisions would wait behind them, and cycles would slow down the sending."""
@@ -60,8 +64,8 @@ _AT_REST_S: Final = 10.0
 _AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED, Change.EVICTION_FAILED}
 """A failed bind or eviction is decided again after a period, so that a final refusal is not repeated endlessly."""
 
-Deliver = Callable[[tuple[Decision, ...], SnapshotToken], bool]
-"""Takes a batch of decisions on the event loop, with the state they were made on; False asks for another cycle."""
+Deliver = Callable[[tuple[Decision, ...], SnapshotToken], Delivered]
+"""Takes a batch of decisions on the event loop, with the state they were made on."""
 
 
 class CycleLoop:
@@ -91,7 +95,12 @@ class CycleLoop:
         self._debounce_s = debounce_s
         self._failures = Backoff(rng, first_s=_FAILED_FIRST_S, cap_s=_FAILED_CAP_S)
         self._refusals = Backoff(rng, first_s=_REFUSED_FIRST_S, cap_s=_REFUSED_CAP_S)
-        self._fruitless = 0  # cycles in a row whose decisions were all refused
+        self._fruitless = 0  # cycles in a row whose binds and evictions were all refused
+        self._all_refused = ThrottledLog(
+            "all decisions refused; unless something changes, the next cycle starts after a pause",
+            clock,
+            _REFUSED_CAP_S,
+        )
         self._not_before = float("-inf")  # after a failure
         self._failing_since: float | None = None  # when the first of the failures in a row happened
         self._gathers_until = float("-inf")  # after a cycle that lasted
@@ -101,7 +110,8 @@ class CycleLoop:
         self._changed = asyncio.Event()
         self._running_since: float | None = None
         self._stopped = False
-        self._accepted, self._refused = 0, 0  # batches of the cycle that runs
+        self._accepted = 0  # binds and evictions of the cycle that runs
+        self._outdated = False  # whether others of it were refused and must be decided again
         self._lost = False  # whether decisions of the cycle that runs were dropped
         self._broken: Exception | None = None  # the error of a delivery that failed
         self.cycles = 0
@@ -224,7 +234,7 @@ class CycleLoop:
 
     async def _cycle(self, why: str) -> None:
         started = self._running_since = self._clock.monotonic()
-        self._accepted, self._refused = 0, 0
+        self._accepted, self._outdated = 0, False
         try:
             token, snapshot = self._cache.token, self._cache.snapshot()
             taken = self._clock.monotonic()
@@ -248,7 +258,7 @@ class CycleLoop:
                 # To report takes long while the event loop has much to do. Then, too, changes are gathered for a while.
                 self._clock.monotonic() + self._debounce_s * _GATHERED,
             )
-            self._pause_if_refused()
+            self._wake_if_refused()
             if self._lost:
                 self._lost = False
                 self._cache.write_lost()
@@ -269,21 +279,22 @@ class CycleLoop:
         self._reporter.failed()
         self.wake_within_period()
 
-    def _pause_if_refused(self) -> None:
-        """Put off the next cycle if all decisions of this one were refused, and all of the last one, too."""
-        if not self._refused or self._accepted:
+    def _wake_if_refused(self) -> None:
+        """Ask for another cycle if refusals need it: after a pause if all was refused, for the fifth time in a row."""
+        if self._accepted or not self._outdated:
             self._fruitless = 0
             self._refusals.reset()
+        else:
+            self._fruitless += 1
+        if not self._outdated:
             return
-        self._fruitless += 1
-        if self._fruitless == 1:
+        if self._fruitless < _FRUITLESS:
+            self.wake("refused")
             return
-        pause_s = self._refusals.next()
-        self._not_before = self._clock.monotonic() + pause_s
-        log.warning(
-            "all decisions refused; the next cycle starts after a pause",
+        pause_s = min(self._refusals.next(), _REFUSED_CAP_S)
+        self._wake_within(pause_s, "refused")
+        self._all_refused.log(
             cycles=self._fruitless,
-            batches=self._refused,
             pause_s=round(pause_s, 3),
             what_to_do="the log says at level debug why each bind was refused",
         )
@@ -314,14 +325,15 @@ class CycleLoop:
                 self._backpressure.leave(binds)
             return
         try:
-            if self._deliver(batch, token):
-                self._accepted += 1
-            else:
-                self._refused += 1
-                self.wake("refused")
+            delivered = self._deliver(batch, token)
         except Exception as error:  # noqa: BLE001 - raised by `run`: out of here it would only be logged by the loop
             self._broken = error
             self._changed.set()
+            return
+        self._accepted += delivered.accepted
+        self._outdated |= delivered.outdated
+        if delivered.outdated and self._fruitless + 1 < _FRUITLESS:  # else the end of the cycle shows what to do
+            self.wake("refused")
 
 
 def _binds(batch: tuple[Decision, ...]) -> int:

@@ -1,6 +1,7 @@
 """Carries out decisions: assumes and sends binds and evictions, and puts everything else into its write queue."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import structlog
 
@@ -31,6 +32,15 @@ from volcano_py.writing.throttled_log import ThrottledLog
 log = structlog.get_logger()
 
 
+class Delivered(NamedTuple):
+    """What became of a batch."""
+
+    accepted: int
+    """How many binds and evictions are carried out."""
+    outdated: bool
+    """Whether others were decided on an outdated state: another cycle is needed."""
+
+
 class Dispatcher:
     """Takes batches of decisions on the event loop, while the cycle that makes them still runs."""
 
@@ -42,8 +52,8 @@ class Dispatcher:
         self._evicting = ThrottledLog("evicting", clock, level="info")
         self._refused_plans = ThrottledLog("plan to evict refused", clock, level="info")
 
-    def deliver(self, batch: tuple[Decision, ...], decided_at: SnapshotToken) -> bool:
-        """Carry out a batch; return False if some of it was decided on an outdated state: another cycle is needed.
+    def deliver(self, batch: tuple[Decision, ...], decided_at: SnapshotToken) -> Delivered:
+        """Carry out a batch, and say how much of it.
 
         A batch with evictions is one plan. Its victims, its nominations and its binds are carried out together or not
         at all. If a plan waits because its evictions were refused before, a cycle at once would make the same plan.
@@ -57,10 +67,12 @@ class Dispatcher:
         if any(objections) and binds:
             self._refuse_binds(binds, next(filter(None, objections)))
             binds = ()
-        bound = not binds or self._bind(binds, decided_at)
+        accepted = self._bind(binds, decided_at) if binds else 0
+        bound = accepted == len(binds)
         for plan, objection in zip(plans, objections, strict=True):
             why = objection or ("" if bound else "binds of the same plan were refused")
             self._refuse(plan, why) if why else self._evict(plan)
+            accepted += 0 if why else len(plan.evictions)
         if not plans:
             self._nominate(decision for decision in batch if isinstance(decision, Nominate))
         self._write(batch)
@@ -68,7 +80,8 @@ class Dispatcher:
             objection and not self._cache.evictions.backs_off(plan)
             for plan, objection in zip(plans, objections, strict=True)
         )
-        return too_many or (bound and not outdated)  # if too many: evictions that end cause the next cycle
+        outdated = not too_many and (outdated or not bound)  # if too many: evictions that end cause the next cycle
+        return Delivered(accepted, outdated)
 
     def _write(self, batch: tuple[Decision, ...]) -> None:
         for decision in batch:
@@ -134,7 +147,8 @@ class Dispatcher:
         starts = status.phase == keys.PHASE_RUNNING and count(status.job, TaskStatus.BOUND)
         return STARTING_S if starts else SETTLES_S
 
-    def _bind(self, binds: tuple[Bind, ...], decided_at: SnapshotToken) -> bool:
+    def _bind(self, binds: tuple[Bind, ...], decided_at: SnapshotToken) -> int:
+        """Send what is accepted of these binds, and return how many these are."""
         now = self._clock.now().timestamp()
         accepted: list[Bind] = []
         placed: dict[JobKey, JobRecord] = {}
@@ -159,7 +173,7 @@ class Dispatcher:
         self._writers.preparer.submit(accepted)
         for key, job in placed.items():
             self._metrics.jobs.placed(key, job.queue, job.creation, now)
-        return len(accepted) == len(binds)
+        return len(accepted)
 
 
 def _plans(batch: tuple[Decision, ...]) -> list[Plan]:

@@ -3,6 +3,7 @@
 An invalid answer must never count as a permit, and it must not end the cycle later, at a place that knows no plugin.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Final, NamedTuple
@@ -33,6 +34,7 @@ Check = Callable[[Asked, Any], Any]
 """Returns the answer in the form that the framework works with; raises InvalidAnswer."""
 _Size = Callable[[Asked], int]
 _NUMBERS: Final = "biuf"  # kinds of dtypes
+_VOTES: Final = {vote.value: vote for vote in Vote}
 
 
 def _nodes(asked: Asked) -> int:
@@ -130,7 +132,9 @@ def _reason_or_none(asked: Asked, answer: Any) -> Any:
 
 
 def _vote(asked: Asked, answer: Any) -> Any:
-    if not isinstance(answer, Vote | Reason):
+    if isinstance(answer, int | np.integer) and not isinstance(answer, bool) and answer in _VOTES:
+        return _VOTES[int(answer)]
+    if not isinstance(answer, Reason):
         text = "expected Vote.REJECT, Vote.ABSTAIN, Vote.PERMIT or a Reason (volcano_py.model.rejections)"
         raise InvalidAnswer(f"{text}, got {found(answer)}")
     return answer
@@ -149,9 +153,7 @@ def _votes(asked: Asked, answer: Any) -> Any:
         raise InvalidAnswer(
             f"it must return Votes: for each of {n} jobs the place of an answer, or -1, in an array of integers"
         )
-    for one in answer.answers:
-        _vote(asked, one)
-    return answer
+    return Votes(places, [_vote(asked, one) for one in answer.answers])
 
 
 def _flag(asked: Asked, answer: Any) -> Any:
@@ -160,12 +162,18 @@ def _flag(asked: Asked, answer: Any) -> Any:
     return bool(answer)
 
 
+def _truth(asked: Asked, answer: Any) -> Any:
+    if not isinstance(answer, Real | np.bool_) or np.isnan(float(answer)):
+        raise InvalidAnswer(f"expected True or False, or a number, which is False if it is 0, got {found(answer)}")
+    return bool(answer)
+
+
 def _is_number(answer: Any) -> bool:
     return isinstance(answer, Real) and not isinstance(answer, bool)
 
 
 def _comparison(asked: Asked, answer: Any) -> Any:
-    if not _is_number(answer) or np.isnan(float(answer)):
+    if not isinstance(answer, Real | np.bool_) or np.isnan(float(answer)):
         text = "expected a number: negative if left goes first, positive if right does, 0 for no opinion"
         raise InvalidAnswer(f"{text}, got {found(answer)}")
     return float(answer)
@@ -175,6 +183,13 @@ def _count(asked: Asked, answer: Any) -> Any:
     if not _is_number(answer) or not np.isfinite(float(answer)) or answer < 0 or answer != int(answer):
         raise InvalidAnswer(f"expected a whole number, 0 or more, got {found(answer)}")
     return int(answer)
+
+
+def _room_or_lack(asked: Asked, answer: Any) -> Any:
+    """Take what a plain formula gives, such as a difference below 0 or a quotient, as a count."""
+    if not _is_number(answer) or not np.isfinite(float(answer)):
+        raise InvalidAnswer(f"expected a whole number, 0 or more, got {found(answer)}")
+    return max(0, math.floor(answer))
 
 
 def _surely_valid(asked: Asked, answer: Any) -> Any:
@@ -255,12 +270,12 @@ CHECKS: Final[Mapping[str, Check]] = {
     "surely_valid": _surely_valid,
     "job_enqueueable": _vote,
     "enqueueable_jobs": _or_none(_votes),
-    "missing": _count,
+    "missing": _room_or_lack,
     "job_pipelined": _vote,
     "overused": _flag,
     "overused_queues": _queue_mask,
     "why_overused": _reason_or_none,
-    "allocatable": _count,
+    "allocatable": _room_or_lack,
     "full_queues": _queue_mask,
     "why_not_allocatable": _reason_or_none,
     "static_predicate": _verdicts("static_reasons"),
@@ -282,7 +297,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "domain_order": _numbers(_second),
     "leaf_order": _or_none(_numbers(_nodes)),
     "near_order": _numbers(_nodes),
-    "job_starving": _flag,
+    "job_starving": _truth,
     "starving_jobs": _or_none(_mask(_jobs)),
     "preemptable": _victims,
     "safe_from": _or_none(_numbers(_first, infinite=True)),
