@@ -21,7 +21,7 @@ from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.observed import JobPlan, Observed, Problem
 from volcano_py.controllers.job.plugins.contract import PluginObject
 from volcano_py.controllers.job.plugins.registry import BUILT_IN
-from volcano_py.controllers.job.record import Record
+from volcano_py.controllers.job.record import Record, take_answered
 from volcano_py.controllers.writes import Create, Delete, JsonPatch, Patch, Write
 from volcano_py.kube.resource import COMMANDS, PERSISTENT_VOLUME_CLAIMS, PODGROUPS, VCJOBS
 from volcano_py.model.decisions import RecordEvent
@@ -217,7 +217,7 @@ class World:
         for task, indices in plan.create:
             for index in indices:
                 self._create(record.pod_factory(task.name, False).pod(index))
-        record.handled(plan.handled)
+        take_answered(record, plan.handled)
 
     def _write(self, write: Write) -> None:
         record = self.record

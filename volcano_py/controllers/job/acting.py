@@ -64,10 +64,12 @@ class Draft:
 
     def note_done(self) -> None:
         """Note which pods have succeeded and are gone, all at once: there may be thousands."""
-        for task in self.job.spec.tasks:
-            if found := self.done.pop(task.name, None):
-                found |= bookkeeping.completed(self.notes, task.name, task.replicas)
-                self.notes.update(bookkeeping.completion(task.name, found))
+        done, self.done = self.done, {}
+        kept = bookkeeping.without(self.notes, bookkeeping.COMPLETED)
+        for task in self.job.spec.tasks if done or len(kept) < len(self.notes) else ():
+            found = bookkeeping.completed(self.notes, task.name, task.replicas) | done.get(task.name, set())
+            kept |= bookkeeping.completion(task.name, found)
+        self.notes = kept
 
     @property
     def phase(self) -> str:

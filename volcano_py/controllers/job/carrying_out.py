@@ -25,7 +25,7 @@ from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.observed import JobPlan, Problem
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject, PluginProblem
 from volcano_py.controllers.job.plugins.key_pair import generate_key_pair
-from volcano_py.controllers.job.record import Record
+from volcano_py.controllers.job.record import Record, take_answered
 from volcano_py.controllers.job.unseen import Created
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
 from volcano_py.kube import errors
@@ -120,7 +120,7 @@ class CarryOut:
         # Until the pods are killed, whatever asked for that must ask again.
         armed = {one.key for one in plan.arm}
         record.armed.disarm(key for key in plan.disarm if key not in armed)
-        record.handled(plan.handled)
+        take_answered(record, plan.handled)
 
     async def _exists_beyond_doubt(self, record: Record) -> bool:
         """Ask for the job before anything of it is made again; return whether it is there.

@@ -110,12 +110,6 @@ class Record:
             done = bookkeeping.completed(notes, task.name, task.replicas)
             self.members.complete(task.name, done | fresh.get(task.name, set()))
 
-    def handled(self, count: int) -> None:
-        """Take that the oldest triggers are answered, and that the status says what came of them."""
-        events = {self.triggers.popleft().event for _ in range(count)}
-        if happenings.COMPLETED in events and self.job is not None:
-            self._renew_done()
-
     def _changed_spec(self, known: Job | None) -> None:
         job = self.job
         assert job is not None
@@ -322,3 +316,10 @@ def back_again(known: Record) -> Record:
     record.members, record.group, record.unseen, record._gone = known.members, known.group, known.unseen, known._gone
     record.commands, record.settled = known.commands, known.settled
     return record
+
+
+def take_answered(record: Record, count: int) -> None:
+    """Take that the oldest triggers of a job are answered, and that its status says what came of them."""
+    events = {record.triggers.popleft().event for _ in range(count)}
+    if happenings.COMPLETED in events and record.job is not None:
+        record._renew_done()

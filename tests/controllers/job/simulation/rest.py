@@ -28,7 +28,8 @@ def check_rest(world: World) -> None:
         need(status.get(name, 0) == number, f"at rest, {name} is {status.get(name, 0)}; there are {number}")
     counted = {name: task["phase"] for name, task in (status.get("taskStatusCount") or {}).items()}
     for name, phases in counted.items() if finished else ():
-        by_task[name] = {**phases, **by_task.get(name, {})}
+        there = by_task.get(name, {})
+        by_task[name] = there | {phase: max(there.get(phase, 0), phases.get(phase, 0)) for phase in phases}
     need(counted == by_task, f"at rest, the tasks say {counted}; there are {by_task}")
     need(not world.server.all(COMMANDS), "at rest, a Command is left")
     need(
