@@ -183,6 +183,90 @@ def test_a_task_completes_if_one_pod_goes_when_the_last_one_succeeds() -> None:
     assert "Completing" in world.phases
 
 
+def gone(world: World, *names: str) -> None:
+    """Let pods succeed, and then go."""
+    for name in names:
+        world.pod_is(name, "Succeeded")
+        world.settle()
+        world.pod_goes(name)
+        world.settle()
+
+
+def test_a_policy_acts_once_on_a_task_whose_pods_are_gone() -> None:
+    tasks = [a_job_task("a", 2, policies=[on("TaskCompleted", "AbortJob")]), a_job_task("ps", 1)]
+    world = World(a_vcjob(*tasks))
+    world.runs()
+    for index in (0, 1):
+        world.pod_is(f"train-a-{index}", "Succeeded")
+    world.settle()
+    world.terminated_go()
+    world.settle()
+    assert world.phase == "Aborted"
+    for index in (0, 1):
+        world.pod_goes(f"train-a-{index}")
+    world.settle()
+    world.asks(a_command("ResumeJob"))
+    world.settle()
+    assert world.phase == "Pending"
+
+    for _ in range(3):
+        world.restart()
+        world.settle()
+
+    assert world.phase == "Pending"
+
+
+def test_a_delayed_action_on_a_task_outlives_its_pods_and_the_process() -> None:
+    tasks = [a_job_task("a", 2, policies=[on("TaskCompleted", "CompleteJob", timeout="60s")]), a_job_task("ps", 1)]
+    world = World(a_vcjob(*tasks))
+    world.runs()
+    gone(world, "train-a-0", "train-a-1")
+    world.restart()
+    world.settle()
+    assert world.phase == "Running"
+    world.waits(62)
+    world.settle()
+
+    assert "Completing" in world.phases
+
+
+def test_a_task_completes_while_a_finalizer_keeps_one_of_its_pods() -> None:
+    tasks = [a_job_task("a", 2, policies=[on("TaskCompleted", "CompleteJob")]), a_job_task("ps", 1)]
+    world = World(a_vcjob(*tasks))
+    world.runs()
+    world.pod_is("train-a-0", "Succeeded")
+    world.settle()
+    world.pods["train-a-0"]["metadata"]["deletionTimestamp"] = world.now
+    world.pod_is("train-a-0", "Succeeded")
+    world.settle()
+    world.pod_is("train-a-1", "Succeeded")
+    world.settle()
+
+    assert "Completing" in world.phases
+
+
+@pytest.mark.parametrize("action", ["RestartJob", "RestartTask"])
+def test_a_restart_runs_a_pod_again_that_a_finalizer_keeps_until_after_it(action: str) -> None:
+    world = running(on("PodFailed", action), task=a_job_task(replicas=3, minAvailable=1), minAvailable=1)
+    world.pod_is(FIRST, "Succeeded")
+    world.settle()
+    world.pods[FIRST]["metadata"]["deletionTimestamp"] = world.now
+    world.pod_is(FIRST, "Succeeded")
+    world.pod_is("train-worker-1", "Failed", exit_code=1)
+    world.settle()
+    for name in world.terminating():
+        if name != FIRST:
+            world.pod_goes(name)
+    world.settle()
+    world.group_is("Inqueue")
+    world.settle()
+    world.pod_goes(FIRST)
+    world.settle()
+
+    assert len(world.pods) == 3
+    assert noted(world) == {}
+
+
 def test_the_counters_of_an_action_count_what_the_same_look_notes() -> None:
     policies = [on("PodFailed", "RestartPod"), on("PodEvicted", "RestartJob")]
     world = running(*policies, task=a_job_task(replicas=4))

@@ -63,7 +63,7 @@ def test_a_pod_that_stays_pending_leads_to_the_action_also_after_a_restart_of_th
         ("TaskFailed", lambda world: world.pod_is("train-worker-0", "Running", restarts=3), 70),
         ("Unknown", lambda world: world.group_is("Unknown"), 70),
         ("PodFailed", lambda world: world.pod_is("train-worker-0", "Failed", exit_code=1), 71),
-        ("TaskCompleted", lambda world: [world.pod_is(f"train-worker-{index}", "Succeeded") for index in range(3)], 71),
+        ("TaskCompleted", lambda world: [world.pod_is(f"train-worker-{index}", "Succeeded") for index in range(3)], 70),
     ],
 )
 def test_a_delayed_action_survives_a_restart_of_the_controller(event: str, happens: Any, due: int) -> None:

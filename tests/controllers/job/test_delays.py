@@ -54,4 +54,4 @@ def test_what_cannot_be_read_is_left_out(text: str) -> None:
 
 
 def test_events_that_pods_do_not_show_are_kept() -> None:
-    assert {"PodEvicted", "TaskFailed", "Unknown"} == KEPT
+    assert {"PodEvicted", "TaskCompleted", "TaskFailed", "Unknown"} == KEPT

@@ -197,7 +197,8 @@ class World:
             if self.phase != before:
                 self.phases.append(self.phase)
         record.armed.arm(plan.arm)
-        record.armed.disarm(plan.disarm)
+        armed = {one.key for one in plan.arm}
+        record.armed.disarm(key for key in plan.disarm if key not in armed)
         self.events += plan.events
         record.told = plan.told or record.told
         for one in plan.ensure:

@@ -136,7 +136,7 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
 
 def _keep(draft: Draft, member: Member) -> None:
     """Note that a pod has done its work and is gone, unless a restart kills it or the job has finished."""
-    if draft.phase in phases.FINISHED or bookkeeping.is_victim(draft.notes, member, draft.job.status.version):
+    if draft.phase in phases.FINISHED or bookkeeping.is_victim(draft.notes, draft.job.status.version, member):
         return
     draft.done.setdefault(member.task, set()).add(member.index)
 
@@ -218,7 +218,7 @@ def _kill_a_part(seen: Observed, draft: Draft, rule: Rule, action: str, request:
         draft.notes.pop(f"{bookkeeping.SPENT}{request.task}", None)  # this answers it: the task has its budget again
     else:
         written = status.controlled_resources
-        _spend(draft, [one for one in victims if not bookkeeping.is_victim(written, one, status.version)])
+        _spend(draft, [one for one in victims if not bookkeeping.is_victim(written, status.version, one)])
     draft.notes.update(notes)
     _run_again(draft, action, request)
     armed = (*seen.delayed.values(), *draft.arm)

@@ -97,7 +97,7 @@ def spent(notes: Mapping[str, str], task: str) -> int:
     return objects.number(notes.get(f"{SPENT}{task}", "")) or 0
 
 
-def is_victim(notes: Mapping[str, str], member: Member, version: int) -> bool:
+def is_victim(notes: Mapping[str, str], version: int, member: Member) -> bool:
     """Say whether a noted restart kills a pod, if it kills pods that have ended."""
     return (
         (notes.get(RESTARTING_ALL) == EVERYTHING and member.version < version)

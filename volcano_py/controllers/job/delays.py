@@ -16,7 +16,7 @@ import msgspec
 from volcano_py.controllers.job import policies
 
 PREFIX: Final = "delayed-"
-KEPT: Final = frozenset({policies.POD_EVICTED, policies.TASK_FAILED, policies.UNKNOWN})
+KEPT: Final = frozenset({policies.POD_EVICTED, policies.TASK_COMPLETED, policies.TASK_FAILED, policies.UNKNOWN})
 """Events that cannot be read from the cluster later."""
 MOST_KEPT: Final = 1000
 """Delayed actions that one job keeps; more would not fit into an object."""
@@ -33,8 +33,9 @@ class Delayed(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Where it stands: one delayed action per pod and event."""
-        return f"{self.request.event}/{self.request.task}/{self.request.pod}"
+        """Where it stands: one delayed action per event and pod, or per task that has completed."""
+        pod = "" if self.request.event == policies.TASK_COMPLETED else self.request.pod
+        return f"{self.request.event}/{self.request.task}/{pod}"
 
 
 class _Kept(msgspec.Struct, array_like=True):

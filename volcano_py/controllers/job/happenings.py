@@ -195,4 +195,9 @@ def is_complete(members: Members, name: str) -> bool:
     task = members.task(name)
     extra = (members.get(pod) for pod in task.extra)
     beyond = sum(pod is not None and pod.phase == SUCCEEDED for pod in extra)
-    return task.replicas > 0 and task.phases[SUCCEEDED] - beyond >= task.replicas
+    departing = sum(_has_done_its_work(members.get(pod), task.replicas) for pod in task.departing)
+    return task.replicas > 0 and task.phases[SUCCEEDED] - beyond + departing >= task.replicas
+
+
+def _has_done_its_work(pod: Member | None, replicas: int) -> bool:
+    return pod is not None and 0 <= pod.index < replicas and not (pod.killed or pod.dropped)

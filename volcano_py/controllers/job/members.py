@@ -5,7 +5,7 @@ succeeded before somebody else deleted it has done its work: once it is gone, it
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -101,6 +101,8 @@ class TaskMembers:
     """Pods that have not ended and do not terminate."""
     ended: set[str] = field(default_factory=set)
     """Pods that succeeded or failed and do not terminate."""
+    departing: set[str] = field(default_factory=set)
+    """Pods that had succeeded before somebody deleted them, and are not gone yet."""
     phases: Counter[str] = field(default_factory=Counter)
     """Pods that do not terminate, by phase."""
     ready: int = 0
@@ -155,6 +157,12 @@ class Members:
             task.missing = {index for index in range(count) if index not in task.by_index} - task.completed
         for member in self._by_name.values() if changed else ():
             self._place(self.task(member.task), member)
+
+    def kill_departing(self, name: str, is_killed: Callable[[Member], bool]) -> None:
+        """Say which departing pods of a task a restart kills: their work does not count any more."""
+        for one in self.task(name).departing:
+            member = self._by_name[one]
+            member.killed = member.killed or is_killed(member)
 
     def complete(self, name: str, indices: Iterable[int]) -> None:
         """Say which indices of a task have succeeded, and their pods are gone."""
@@ -281,6 +289,10 @@ class Members:
                     self._count_completed(task, index, +1)
                 elif 0 <= index < task.replicas:
                     task.missing.add(index)
+        if step > 0 and member.deleting and member.completed:
+            task.departing.add(name)
+        else:
+            task.departing.discard(name)
         if member.deleting:
             self._terminating += step
             return

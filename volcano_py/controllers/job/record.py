@@ -6,6 +6,7 @@ with the higher resourceVersion counts. So a decision never rests on a state old
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import msgspec
 
@@ -105,10 +106,11 @@ class Record:
         for trigger in self.triggers:
             if trigger.event == happenings.COMPLETED and trigger.member is not None:
                 fresh.setdefault(trigger.member.task, set()).add(trigger.member.index)
-        notes = self.job.status.controlled_resources
+        notes, version = self.job.status.controlled_resources, self.job.status.version
         for task in self.job.spec.tasks:
             done = bookkeeping.completed(notes, task.name, task.replicas)
             self.members.complete(task.name, done | fresh.get(task.name, set()))
+            self.members.kill_departing(task.name, partial(bookkeeping.is_victim, notes, version))
 
     def _changed_spec(self, known: Job | None) -> None:
         job = self.job
@@ -162,12 +164,16 @@ class Record:
         if self.group is not None and unknown and notes.get(bookkeeping.ANSWERED_GROUP) != self.group.metadata.uid:
             self._note_unknown(self.group)
         if job.status.state.phase in (phases.PENDING, phases.RUNNING, phases.RESTARTING):
-            self.triggers.extend(happenings.missed(job, self.members))
+            missed = happenings.missed(job, self.members)
+            self.triggers.extend(missed)
             self._renew_done()
-        for task in job.spec.tasks:
-            there = self.members.task(task.name)
-            if there.completed and not there.by_index and happenings.is_complete(self.members, task.name):
-                self._note_completed(task)
+            completed = {
+                one.member.task for one in missed if one.event == happenings.COMPLETED and one.member is not None
+            }
+            for task in job.spec.tasks:  # what was noted before was told before
+                gone = task.name in completed and not self.members.task(task.name).by_index
+                if gone and happenings.is_complete(self.members, task.name):
+                    self._note_completed(task)
 
     # Pods
 
