@@ -61,6 +61,7 @@ def test_a_gang_that_may_still_be_complete_says_nothing(policies: tuple[Any, ...
     world = with_a_failed_pod(*policies, task=task, **spec)
 
     assert state(world)[0] != "BlockedByFailedPods"
+    assert world.told("BlockedByFailedPods") == []
 
 
 @pytest.mark.parametrize(("iteration", "blocked"), [("all", True), ("any", False)])

@@ -10,6 +10,7 @@ A look takes the first of these steps that is needed, and asks for another look.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -19,8 +20,9 @@ from volcano_py.api import keys
 from volcano_py.api.batch import Job, JobStatus, Task
 from volcano_py.api.quantity import QuantityError
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.job import acting, blocked, bookkeeping, phases, pod_group, volumes
+from volcano_py.controllers.job import acting, blocked, bookkeeping, phases, pod_group, policies, volumes
 from volcano_py.controllers.job import status as statuses
+from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.depends_on import may_start
 from volcano_py.controllers.job.members import SUCCEEDED
 from volcano_py.controllers.job.min_resources import ranked
@@ -76,7 +78,7 @@ def plan(seen: Observed, now: datetime) -> JobPlan:
         return answered
     phase = job.status.state.phase
     if phase in phases.ACTIVE:
-        found = _active(seen, now)
+        found = _active(seen, now, (*seen.delayed.values(), *draft.arm))
     elif phase in phases.AT_REST:
         found = _at_rest(seen, now)
     else:
@@ -101,7 +103,7 @@ def _begin(job: Job, now: datetime) -> JobPlan:
 # Pending and Running
 
 
-def _active(seen: Observed, now: datetime) -> JobPlan:
+def _active(seen: Observed, now: datetime, delayed: Sequence[Delayed]) -> JobPlan:
     job, members = seen.job, seen.members
     if seen.problem is not None and seen.problem.reason == "InvalidJob":
         return _counters(seen, now, seen.problem)
@@ -129,7 +131,7 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
         create = ()  # a pod without what the plugin adds would run as if nothing were missing
     if problem is not None and problem.reason == FAILED_CREATE and not create:
         problem = None  # the pod that could not be created is not needed any more
-    counters = _counters(seen, now, problem or _blocked(seen))
+    counters = _counters(seen, now, problem or _blocked(seen, delayed))
     if counters.status is not None and _is_urgent(counters.status, job):
         return counters
     if seen.group is None or seen.group.status.phase in ("", keys.PHASE_PENDING):
@@ -140,9 +142,11 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     return _with_news(seen, counters)
 
 
-def _blocked(seen: Observed) -> Problem | None:
-    """Return what the job waits for in vain; an action that is armed may still help."""
-    return None if seen.delayed else blocked.problem(seen.job, seen.members, seen.group)
+def _blocked(seen: Observed, delayed: Sequence[Delayed]) -> Problem | None:
+    """Return what the job waits for in vain, unless an action on a pod that failed waits for its time."""
+    if any(one.request.event == policies.POD_FAILED for one in delayed):
+        return None
+    return blocked.problem(seen.job, seen.members, seen.group)
 
 
 def _goes_on_without(seen: Observed, now: datetime) -> JobPlan | None:
