@@ -64,7 +64,7 @@ class Audit:
 @pytest.fixture
 def audit(plane: ControlPlane) -> Audit:
     """The audit log, from the beginning of the test."""
-    assert plane.audit_log is not None
+    assert plane.audit_log is not None, "without pytest's cache (-p no:cacheprovider) API servers write no audit log"
     return Audit(plane.audit_log)
 
 

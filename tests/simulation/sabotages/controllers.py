@@ -115,8 +115,8 @@ SABOTAGES: Final = (
     Sabotage(
         "lost-pods-not-looked-for-at-the-start",
         _RECORD,
-        "            self.triggers.extend(happenings.missed(job, self.members))",
-        "            pass",
+        "            missed = happenings.missed(job, self.members)",
+        "            missed = []",
         "A pod that was lost while no controller ran does not restart its job.",
         ("jobs keep their table",),
         (
