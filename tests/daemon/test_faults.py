@@ -136,7 +136,7 @@ async def test_binds_go_on_while_the_server_pushes_back(server):
     async with scheduler(server.url, binder=QUICK) as running:
         put_job(server, "gang", 60)
 
-        await until(lambda: running.daemon.binder.limit < 32)
+        await until(lambda: running.daemon.binder.limit < 64)
         await until(lambda: len(placed(server)) == 60)
 
         assert successes(server) == 60

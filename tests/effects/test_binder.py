@@ -334,7 +334,7 @@ async def test_metrics_count_binds_in_flight(server: ApiServer, a_binder, regist
     binder.submit(binds(server, 50))
 
     assert registry.get_sample_value("volcano_py_binds_queued") == 50
-    assert registry.get_sample_value("volcano_py_bind_limit") == 32
+    assert registry.get_sample_value("volcano_py_bind_limit") == 64
     assert await binder.drained(10)
     assert registry.get_sample_value("volcano_py_binds_total", {"result": "bound"}) == 50
     assert registry.get_sample_value("volcano_scheduling_stage_duration_milliseconds_count", {"stage": "Bind"}) == 50
