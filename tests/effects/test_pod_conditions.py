@@ -49,7 +49,7 @@ async def test_the_reason_is_written_on_the_pod(server, a_writer):
     told = []
     condition = SetPodCondition(put_pod(server, "p0"), "Unschedulable", "0/5 nodes are available")
 
-    await written(a_writer(on_written=told.append), condition)
+    await written(a_writer(on_news=told.append), condition)
 
     (found,) = conditions_of(server, "p0")
     assert (found["type"], found["status"], found["reason"], found["message"]) == (
@@ -114,7 +114,7 @@ async def test_the_same_text_is_not_written_again(server, a_writer):
 async def test_a_condition_repeated_during_its_write_is_not_written_again(server, a_writer):
     fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.05))
     told = []
-    writer = a_writer(on_written=told.append, options=PodConditionOptions(rate_per_s=50, burst=50))
+    writer = a_writer(on_news=told.append, options=PodConditionOptions(rate_per_s=50, burst=50))
     condition = SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no")
     writer.put(condition)
     await until(lambda: fault.hits)
@@ -223,3 +223,16 @@ async def test_binds_delay_a_first_reason_by_seconds_only(server, a_writer, monk
 
     await until(lambda: all(conditions_of(server, f"p{number}") for number in range(4)))
     assert not conditions_of(server, "p4")  # a changed reason waits as long as its queue allows
+
+
+async def test_new_numbers_are_written_without_an_event(server, a_writer):
+    told = []
+    writer = a_writer(on_news=told.append, reason=lambda _: "0/5 nodes are available: 5 Insufficient cpu")
+    task = put_pod(server, "p0")
+
+    await written(writer, SetPodCondition(task, "Unschedulable", "0/6 nodes are available: 6 Insufficient cpu"))
+    assert (writes(server), told) == (1, [])
+
+    other = SetPodCondition(task, "Unschedulable", "0/6 nodes are available: 6 Insufficient memory")
+    await written(writer, other)
+    assert (writes(server), told) == (2, [other])

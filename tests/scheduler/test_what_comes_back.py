@@ -15,8 +15,8 @@ from tests.scheduler.test_settling import carry_out
 from volcano_py.framework.state.memory import Memory
 from volcano_py.framework.state.told import Told
 from volcano_py.model.objects import GroupCondition, JobKey
+from volcano_py.model.wording import without_numbers
 from volcano_py.scheduler import Policy
-from volcano_py.scheduler.wording import without_numbers
 from volcano_py.snapshot.store import ClusterStore
 
 CONDITION = GroupCondition("Unschedulable", True, "NotEnoughResources", "written by somebody else")

@@ -16,7 +16,7 @@ from volcano_py.kube.retry_queue import RetryQueue
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.snapshot.store import TaskPlace
+from volcano_py.snapshot.task_place import TaskPlace
 
 if TYPE_CHECKING:
     from tests.simulation.machines import Machine

@@ -4,7 +4,7 @@ import pytest
 
 from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
-from volcano_py.scheduler.wording import without_numbers
+from volcano_py.model.wording import without_numbers
 from volcano_py.snapshot.shown import shown_after, shown_status
 
 READY = GroupCondition("Scheduled", True, "tasks in gang are ready to be scheduled", "", "session-1")

@@ -35,7 +35,7 @@ from volcano_py.ledger.ledger import Ledger
 from volcano_py.model.objects import JobKey, TaskRecord
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.snapshot.store import TaskPlace
+from volcano_py.snapshot.task_place import TaskPlace
 
 _ENDED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 _WAITING = frozenset({TaskStatus.PENDING, TaskStatus.BINDING})

@@ -6,7 +6,8 @@ from volcano_py.cache.changes import Change, ChangeCallback
 from volcano_py.model.objects import JobKey, TaskRecord
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import READY_STATUSES, TaskStatus
-from volcano_py.snapshot.store import ClusterStore, TaskPlace
+from volcano_py.snapshot.store import ClusterStore
+from volcano_py.snapshot.task_place import TaskPlace
 
 SnapshotToken = NewType("SnapshotToken", int)
 """The revision of the state that a decision was made on."""

@@ -6,8 +6,8 @@ from volcano_py.api import keys
 from volcano_py.cache.unreadable_objects import Unreadable
 from volcano_py.effects import evictor
 from volcano_py.effects.outcomes import GangOutcome
-from volcano_py.model.decisions import Bind, Evict, RecordEvent, SetPodCondition
-from volcano_py.model.objects import JobRecord
+from volcano_py.model.decisions import Bind, Evict, RecordEvent
+from volcano_py.model.objects import JobRecord, TaskRef
 
 _NAMED = 3  # failed binds or evicted pods that a message names
 
@@ -24,9 +24,9 @@ def preparing(bind: Bind, missing: str) -> RecordEvent:
     return RecordEvent("Pod", *bind.task, keys.EVENT_NORMAL, keys.EVENT_WAITING_FOR_VOLUMES, text)
 
 
-def waiting(condition: SetPodCondition) -> RecordEvent:
+def waiting(task: TaskRef, why: str) -> RecordEvent:
     """Return the event of a pod that waits, in the words of its condition."""
-    return RecordEvent("Pod", *condition.task, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, condition.message)
+    return RecordEvent("Pod", *task, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, why)
 
 
 def gang_failed(outcome: GangOutcome, uid: str) -> RecordEvent:

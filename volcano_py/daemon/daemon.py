@@ -28,6 +28,7 @@ from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.recheck import recheck_overdue
 from volcano_py.daemon.recovery import PromiseRecovery
+from volcano_py.daemon.reminders import Reminders
 from volcano_py.daemon.reporting import CycleReporter
 from volcano_py.daemon.required_queues import ensure_queues
 from volcano_py.daemon.watches import Watches
@@ -256,6 +257,8 @@ class SchedulerDaemon:
         services.start("queues", self._required_queues())
         services.start("overdue binds and evictions", self._recheck())
         services.start("loads of nodes", self._loads.run())
+        reminders = Reminders(self.cache.store, self._writers.events.record, clock=self._context.clock)
+        services.start("reminders", reminders.run())
         self._context.leadership.announce(self._writers.events)
         self.cache.on_unreadable(self._record_unreadable)
         for entry in self.cache.unreadable():

@@ -162,7 +162,7 @@ class WriterBuilder:
             version_of=self.watches.pod_version,
             reason=self.watches.reason,
             hold=backpressure.under_way,
-            on_written=lambda condition: events.record(announcements.waiting(condition)),
+            on_news=lambda condition: events.record(announcements.waiting(condition.task, condition.message)),
             options=self.options.pod_conditions,
         )
 

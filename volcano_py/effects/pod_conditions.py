@@ -22,6 +22,7 @@ from volcano_py.kube.resource import PODS
 from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.model.decisions import SetPodCondition
 from volcano_py.model.objects import TaskRef
+from volcano_py.model.wording import without_numbers
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.write_dedup import VersionOf, WriteDedup
@@ -59,8 +60,9 @@ class PodConditionWriter:
 
     A condition waits half a second, so that a pod that is bound in the next cycle costs no write. ``reason`` returns
     what the watch shows on a waiting pod, "" for nothing, and None for a pod that does not wait. If the pod is bound or
-    otherwise changed meanwhile, the write ends in a conflict; it is tried again as long as the pod waits. ``options``
-    are those of reasons that change.
+    otherwise changed meanwhile, the write ends in a conflict; it is tried again as long as the pod waits. ``on_news``
+    receives each condition that was written, unless only its numbers are new. ``options`` are those of reasons that
+    change.
     """
 
     def __init__(
@@ -73,13 +75,13 @@ class PodConditionWriter:
         version_of: VersionOf,
         reason: Callable[[TaskRef], str | None],
         hold: Callable[[], bool] | None = None,
-        on_written: Callable[[SetPodCondition], None] = lambda _: None,
+        on_news: Callable[[SetPodCondition], None] = lambda _: None,
         options: PodConditionOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._client = client
         self._clock = clock
         self._reason = reason
-        self._on_written = on_written
+        self._on_news = on_news
         self._only_unschedulable = options.only_unschedulable
         self._dedup: WriteDedup[str, None] = WriteDedup(version_of)
 
@@ -128,7 +130,7 @@ class PodConditionWriter:
         return self._changed if task in self._changed or self._reason(task) else self._first
 
     async def _write(self, task: TaskRef, condition: SetPodCondition) -> str:
-        if self._reason(task) is None:
+        if (before := self._reason(task)) is None:
             return "obsolete"
         content = (condition.reason, condition.message)
         if self._dedup.repeats(task.uid, content, task):
@@ -150,7 +152,8 @@ class PodConditionWriter:
                 return "obsolete"
             raise
         self._dedup.remember(task.uid, task, content, None, shown, written.metadata.resource_version)
-        self._on_written(condition)
+        if without_numbers(before) != without_numbers(condition.message):
+            self._on_news(condition)
         return "written"
 
     def _patch(self, condition: SetPodCondition, version: str) -> dict[str, Any]:

@@ -113,6 +113,11 @@ class Shape:
         return not any(amount >= LEAST_REQUEST for name, amount in self.request if name != keys.PODS)
 
     @property
+    def gated(self) -> bool:
+        """Whether a scheduling gate keeps it from being placed; the API server itself says why it waits."""
+        return bool(self.gates) or self.admission is Admission.AT_GATE
+
+    @property
     def has_inter_pod_terms(self) -> bool:
         """Whether other pods affect where it may go, or it affects other pods."""
         return bool(self.selected_by or self.spread or self.pod_terms != NO_TERMS)

@@ -26,7 +26,6 @@ from volcano_py.framework.state.report import JobReport
 from volcano_py.framework.state.state import State
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, TaskTrait
-from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus, members
 from volcano_py.scheduler.telling import Telling, leaving
 
@@ -186,7 +185,7 @@ def _pod_conditions(ssn: Session, telling: Telling) -> Iterator[SetPodCondition]
     )
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     record_of, shape_of, arriving = ssn.state.tasks.record, ssn.state.classes.shape_of, ssn.arrivals.holds
-    gated = {shape for shape in np.unique(ssn.state.tasks.shape[waiting]).tolist() if _gated(shape_of(shape))}
+    gated = {shape for shape in np.unique(ssn.state.tasks.shape[waiting]).tolist() if shape_of(shape).gated}
     # A Python loop over the waiting tasks of jobs that differ from the last cycle, and of no job.
     for row, shape_id, job_row, had_node, tried_again_later in zip(waiting.tolist(), *columns, strict=True):
         record = record_of(row)
@@ -212,10 +211,6 @@ def _pod_conditions(ssn: Session, telling: Telling) -> Iterator[SetPodCondition]
 
 def _by_name(condition: SetPodCondition) -> tuple[str, str]:
     return condition.task.name, condition.task.uid
-
-
-def _gated(shape: Shape) -> bool:
-    return bool(shape.gates) or shape.admission is Admission.AT_GATE
 
 
 def _attempt_text(ssn: Session, row: int) -> tuple[str, str] | None:

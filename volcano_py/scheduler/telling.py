@@ -17,8 +17,8 @@ from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import JobKey, JobRecord, TaskTrait
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import TaskStatus, members
+from volcano_py.model.wording import without_numbers
 from volcano_py.scheduler.on_the_way import OnTheWay, padded
-from volcano_py.scheduler.wording import without_numbers
 from volcano_py.snapshot.shown import shown_after, shown_condition
 
 RENEWED_S: Final = 60.0

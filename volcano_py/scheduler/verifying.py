@@ -25,9 +25,9 @@ from volcano_py.framework.state.state import without_kept_answers
 from volcano_py.model.arrays import Bools, Rows
 from volcano_py.model.decisions import Decision, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.rejections import Rejection
+from volcano_py.model.wording import without_numbers
 from volcano_py.scheduler.status import job_report, write_statuses
 from volcano_py.scheduler.telling import Telling
-from volcano_py.scheduler.wording import without_numbers
 
 _MOST_TURNS: Final = 1
 """Turns in one cycle: without caches each costs as much as ten others."""

@@ -6,7 +6,7 @@ come from: the cache, tests and benchmarks all use it.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -30,15 +30,8 @@ from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.selection import Selection
 from volcano_py.snapshot.shapes import ShapeTable
 from volcano_py.snapshot.shown import ShownTables, alike_but_for_condition, with_status_of
+from volcano_py.snapshot.task_place import TaskPlace
 from volcano_py.snapshot.volumes import VolumeStore, uses_claims
-
-
-class TaskPlace(NamedTuple):
-    """A task with its status and node."""
-
-    record: TaskRecord
-    status: TaskStatus
-    node: str  # "" for none
 
 
 class ClusterStore:
@@ -254,15 +247,13 @@ class ClusterStore:
     def move_task(self, uid: str, status: TaskStatus, node: str = "") -> None:
         """Change only the status and node of a known task."""
         row = self._row_of(uid)
-        place = self._places[row]
-        if place is None:
+        if (place := self._places[row]) is None:
             raise LookupError(f"task row {row} is free")
         self._move(row, TaskPlace(place.record, status, node))
 
     def remove_task(self, uid: str) -> None:
         """Forget a task."""
-        row = self._task_table.get(uid)
-        if row is None:
+        if (row := self._task_table.get(uid)) is None:
             return
         before = self.shapes.shape(int(self._shape[row])).selectors
         self.series.drop(self._withdraw(row).record)
@@ -302,6 +293,18 @@ class ClusterStore:
         """Return a task with its status and node, None if it is unknown."""
         row = self._task_table.get(uid)
         return None if row is None else self._places[row]
+
+    @property
+    def task_rows(self) -> range:
+        """The rows of tasks."""
+        return range(len(self._places))
+
+    def waiting(self, row: int) -> TaskRecord | None:
+        """Return the task in a row if it is pending and not gated."""
+        place = self._places[row]
+        if place is None or place.status is not TaskStatus.PENDING:
+            return None
+        return None if self.shapes.shape(int(self._shape[row])).gated else place.record
 
     def _row_of(self, uid: str) -> int:
         row = self._task_table.get(uid)
@@ -357,8 +360,7 @@ class ClusterStore:
             self._enter(row, place)
             return
         shape_id, job_row = int(self._shape[row]), int(self._job[row])
-        self._places[row] = place
-        self._task_records[row] = place.record
+        self._places[row], self._task_records[row] = place, place.record
         self._status[row] = place.status
         if job_row >= 0:
             self.job_marks.changed(job_row)
@@ -381,15 +383,13 @@ class ClusterStore:
         if key is None:
             self._job[row] = -1
         else:
-            job_row = self._job_row(key)
-            self._job[row] = job_row
+            self._job[row] = job_row = self._job_row(key)
             self._job_tasks[job_row].add(place.record.uid)
             self.job_marks.changed(job_row)
             self._job_block[:, job_row] += job_delta
 
     def _withdraw(self, row: int) -> TaskPlace:
-        place = self._places[row]
-        if place is None:
+        if (place := self._places[row]) is None:
             raise LookupError(f"task row {row} is free")
         node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
         if ports := self._ports_taken(row, place):

@@ -23,7 +23,7 @@ NAME: Final = "event"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=100, burst=100, workers=4, capacity=10_000)
 _TIMEOUT_S: Final = 10.0
 _REMEMBERED: Final = 4096  # events whose repeats are counted on them
-_REPEATS_WITHIN_S: Final = 600.0  # a later repeat is an event of its own, since events live for an hour
+_REPEATS_WITHIN_S: Final = 3300.0  # events live for an hour after their last repeat
 _LONGEST: Final = 1024  # characters of a message that the API server accepts
 _LONGEST_NAME: Final = 230  # of 253 characters, so that a number can follow
 _API_VERSIONS: Final[Mapping[str, str]] = {

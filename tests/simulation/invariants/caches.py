@@ -7,7 +7,7 @@ from tests.simulation.invariants.invariant import Invariant
 from tests.simulation.loop import Process, State
 from tests.simulation.truth import PodTruth
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.snapshot.store import TaskPlace
+from volcano_py.snapshot.task_place import TaskPlace
 
 if TYPE_CHECKING:
     from tests.simulation.machines import Machine
