@@ -51,6 +51,32 @@ def test_up_prints_how_to_reach_it_and_leaves_nothing_behind(tmp_path: Path, num
         again.bind(("127.0.0.1", int(port[1])))
 
 
+def test_up_runs_a_plugin_of_a_folder_and_prints_what_the_configuration_lacks(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from volcano_py.framework.contract import NodeOrder, Plugin\n\n\n"
+        "class Mine(Plugin, NodeOrder):\n"
+        '    name = "mine"\n\n'
+        "    def node_order(self, task, nodes):\n"
+        "        return nodes.allocatable[0] * 0\n"
+    )
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: mine}, {name: extender}]}]\n")
+    command = [*COMMAND, "up", "--nodes", "1", "--scheduler-conf", str(conf), "--plugins-dir", str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
+        assert process.stdout is not None
+        started = any(line.startswith("Pods of your own need") for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert started, err
+    assert 'plugin "extender" is missing here' in err
+
+
+def test_up_with_plugins_needs_a_configuration_that_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["up", "--plugins-dir", "."]) == 2
+    assert "give --scheduler-conf" in capsys.readouterr().err
+
+
 def test_up_says_that_its_port_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -17,7 +17,7 @@ from volcano_py.scheduler import resolve
 from volcano_py.testing import Scenario, a_job, a_node, trial
 
 PAGE = DOCS / "plugins.md"
-PLUGIN, TEST = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+PLUGIN, TEST, COMPARISON = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 (CONF,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
@@ -82,6 +82,15 @@ def test_the_test_passes(folder: Path):
     ended = run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "_test_smallest.py")
 
     assert "1 passed" in ended.stdout, ended.stdout + ended.stderr
+
+
+def test_the_comparison_prints_what_the_guide_says(folder: Path):
+    (folder / "compare.py").write_text(COMPARISON)
+    ended = run(folder, "compare.py")
+
+    printed = ended.stdout.splitlines()
+    assert len(printed) == 2, ended.stderr
+    assert all(f"`{line}`" in PAGE.read_text() for line in printed)
 
 
 def test_every_extension_point_is_listed_with_its_switch():

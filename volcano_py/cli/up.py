@@ -10,15 +10,17 @@ import volcano_py
 from volcano_py.apiserver import PortInUse
 from volcano_py.apiserver.kinds.quantities import quantity
 from volcano_py.cli.flags import add_port
-from volcano_py.conf.loader import built_in_conf, load_conf
+from volcano_py.conf.reload import ConfFile, built_in
 from volcano_py.conf.schema import ConfError
+from volcano_py.daemon.plugins import policy_of
 from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
 from volcano_py.local.up import LocalSystem, UpOptions
 from volcano_py.runtime.garbage import collect_in_small_steps
 from volcano_py.runtime.logs import LEVELS, configure_logging
 from volcano_py.runtime.signals import DEFAULT_SIGNALS, Shutdown, shutdown_on_signals
 from volcano_py.runtime.supervisor import TaskFailed
-from volcano_py.scheduler import Policy, resolve
+from volcano_py.scheduler import Policy
+from volcano_py.scheduler.third_party import PluginFolder
 
 _MISUSED = 2  # as argparse exits
 
@@ -41,6 +43,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--scheduler-conf", type=Path, metavar="FILE", help="actions and plugins (default: Volcano's built-in ones)"
     )
     parser.add_argument(
+        "--plugins-dir", type=Path, metavar="DIR", help="folder of plugins in Python that --scheduler-conf names"
+    )
+    parser.add_argument(
         "--kubeconfig",
         type=Path,
         metavar="FILE",
@@ -51,18 +56,30 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(flags: argparse.Namespace) -> int:
     """Run a cluster in this terminal until a signal ends it; return the exit code."""
+    if flags.plugins_dir and not flags.scheduler_conf:
+        return _fail(
+            "--plugins-dir: the built-in configuration names no plugin of yours; give --scheduler-conf", _MISUSED
+        )
     configure_logging(flags.log_level)
     collect_in_small_steps()
     options = UpOptions(flags.port, flags.nodes, flags.cpu, flags.memory, tuple(flags.resource))
     try:
-        policy = resolve(load_conf(flags.scheduler_conf) if flags.scheduler_conf else built_in_conf())
-        return asyncio.run(_up(options, policy, flags.kubeconfig))
-    except ConfError as error:
+        return asyncio.run(_up(options, _policy(flags.scheduler_conf, flags.plugins_dir), flags.kubeconfig))
+    except (ConfError, NotADirectoryError) as error:
         return _fail(str(error), _MISUSED)
     except PortInUse as error:
         return _fail(f"{error.strerror}: volcano-py up --port 0", 1)
     except (KubeconfigError, TaskFailed, TimeoutError, OSError) as error:
         return _fail(str(error), 1)
+
+
+def _policy(conf: Path | None, plugins: Path | None) -> Policy:
+    """Return the policy of a file; print its warnings, and try the plugins of a folder as the scheduler does."""
+    loaded = ConfFile(conf).load() if conf else built_in()
+    policy, unused = policy_of(loaded, PluginFolder(plugins) if plugins else None)
+    for warning in (*loaded.conf.warnings, *unused, *policy.warnings):
+        print(f"volcano-py up: warning: {warning}", file=sys.stderr)
+    return policy
 
 
 async def _up(options: UpOptions, policy: Policy, kubeconfig: Path | None) -> int:
