@@ -6,6 +6,8 @@ from pathlib import Path
 from tests.packaging.measured import of_scheduler, series
 from tests.packaging.pages import DOCS, REPOSITORY, rows
 from volcano_py.api import keys
+from volcano_py.controllers.cronjob import reports
+from volcano_py.controllers.job import decision
 
 PAGE = DOCS / "operators.md"
 SOURCES = "\n".join(file.read_text() for file in (REPOSITORY / "volcano_py").rglob("*.py"))
@@ -23,6 +25,19 @@ def test_reasons_are_those_of_conditions_and_events():
 
     assert {"Unreadable", "FailedPodGroup", "OwnerCycle"} <= reasons - known  # not decisions of a cycle
     assert [reason for reason in reasons - known if f'"{reason}"' not in SOURCES] == []
+
+
+def test_every_event_of_the_programs_is_listed():
+    events = {value for name, value in vars(keys).items() if name.startswith("EVENT_")} - {"Normal", "Warning"}
+    events |= {
+        value for name, value in vars(reports).items() if name.isupper() and isinstance(value, str)
+    }  # of cron jobs
+    events |= {*decision._PROBLEM_EVENTS.values(), decision.FAILED_CREATE, decision.EVENT_GROUP_PENDING}
+    listed = {
+        word for cells in rows(PAGE, "Conditions and events") for word in re.findall(r"`(\w+)`", cells[2] + cells[3])
+    }
+
+    assert events - listed == set()
 
 
 def test_codes_and_metrics_of_the_page_on_troubleshooting_exist():
