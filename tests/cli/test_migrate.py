@@ -103,3 +103,12 @@ def test_many_findings_of_one_kind_are_counted_and_verbose_shows_all() -> None:
     assert "  and 30 more of Job with numa-policy: --verbose shows them" in printed(report, 80)
     assert len([line for line in printed(report, 80, verbose=True) if "it has a policy" in line]) == 50
     assert summary(report) == "can be switched: 50 objects looked at, 0 same, 50 missing"
+
+
+def test_the_summary_counts_in_words_that_fit_the_number() -> None:
+    report = Report()
+    for name, group in (("a", Group.DIFFERS), ("b", Group.DIFFERS), ("c", Group.BLOCKS)):
+        ref = Ref("Job", name, "team")
+        report.judged(ref, [Finding(group, "rule", ref, "what", "advice")])
+
+    assert summary(report) == "cannot be switched yet: 3 objects looked at, 0 same, 1 blocks, 2 differ"

@@ -31,7 +31,9 @@ def run_command(parser: argparse.ArgumentParser, commands: Iterable[Command], ar
     """Run the command that the command line names; return its exit code. Raises SystemExit as argparse does."""
     choices = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in commands:
-        one = choices.add_parser(command.name, help=command.help)
+        one = choices.add_parser(
+            command.name, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}."
+        )
         if command.name in arguments:  # a value that equals a command name costs a needless import
             module = cast(CommandModule, import_module(command.module))
             module.add_flags(one)

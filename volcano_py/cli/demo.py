@@ -28,14 +28,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of the command."""
     add_port(parser)
     parser.add_argument(
-        "--without-gang", action="store_true", help="leave the gang plugin out, and see jobs block each other"
+        "--without-gang", action="store_true", help="leave out the plugin gang: jobs then block each other"
     )
     parser.add_argument(
         "--give-up",
         type=flag(_seconds),
         default=45.0,
         metavar="SECONDS",
-        help="end after this time (default: %(default)s)",
+        help="end after this time at the latest (default: %(default)s)",
     )
 
 

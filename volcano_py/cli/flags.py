@@ -59,9 +59,9 @@ def add_connection(add: Any) -> None:
         "--kubeconfig",
         default="",
         metavar="FILE",
-        help="how to reach the API server (default: as kubectl, or as a pod)",
+        help="kubeconfig of the cluster (default: $KUBECONFIG, the account of the pod, or ~/.kube/config)",
     )
-    add("--master", default="", metavar="URL", help="address of the API server; replaces the one of the kubeconfig")
+    add("--master", default="", metavar="URL", help="address of the API server, instead of that in the kubeconfig")
 
 
 class ProgramParser(argparse.ArgumentParser):
@@ -124,20 +124,28 @@ def add_election(add: Any, lease: LeaseOptions, what: str) -> None:
     text = f"{what} only while holding a lease, so that several replicas may run (default: true)"
     add("--leader-elect", **SWITCH, default=True, help=text)
     durations = {
-        "--leader-elect-lease-duration": (lease.duration_s, "how long others wait for a leader that is silent"),
+        "--leader-elect-lease-duration": (
+            lease.duration_s,
+            "how long other replicas wait for a leader that does not renew the lease",
+        ),
         "--leader-elect-renew-deadline": (lease.renew_deadline_s, "how long the leader tries to renew the lease"),
-        "--leader-elect-retry-period": (lease.retry_period_s, "time between two attempts"),
+        "--leader-elect-retry-period": (lease.retry_period_s, "time between two attempts to get or renew the lease"),
     }
     for name, (default, meaning) in durations.items():
         text = f"{meaning} (default: {format_duration(default)})"
         add(name, type=flag(parse_duration), default=default, metavar="DURATION", help=text)
-    add("--leader-elect-resource-lock", default=LOCK, help="kind of lock; there is only %(default)s")
-    add("--leader-elect-resource-name", default=lease.name, metavar="NAME", help="of the lease (default: %(default)s)")
+    add("--leader-elect-resource-lock", default=LOCK, metavar="KIND", help="kind of lock; only %(default)s is possible")
+    add(
+        "--leader-elect-resource-name",
+        default=lease.name,
+        metavar="NAME",
+        help="name of the lease (default: %(default)s)",
+    )
     add(
         "--leader-elect-resource-namespace",
         default=lease.namespace,
         metavar="NAMESPACE",
-        help="of the lease (default: %(default)s)",
+        help="namespace of the lease (default: %(default)s)",
     )
 
 

@@ -36,7 +36,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig",
         default="",
         metavar="FILE",
-        help="how to reach the API server (default: as kubectl, or as a pod)",
+        help="kubeconfig of the cluster (default: $KUBECONFIG, the account of the pod, or ~/.kube/config)",
     )
     check.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig (default: its own)")
     check.add_argument("--master", default="", metavar="URL", help="address of the API server")

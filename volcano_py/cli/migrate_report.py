@@ -58,8 +58,13 @@ def summary(report: Report) -> str:
     else:
         verdict = "can be switched"
     objects, same = len(set(report.looked_at)), len(report.same())
-    parts = [f"{counts[group]} {group.value}" for group in Group if counts[group]]
+    parts = [f"{number} {_verb(group, number)}" for group in Group if (number := counts[group])]
     return f"{verdict}: {objects:,} objects looked at, {same:,} same{''.join(f', {part}' for part in parts)}"
+
+
+def _verb(group: Group, number: int) -> str:
+    """Return the name of a group as a verb after a number: 1 differs, 2 differ."""
+    return group.value if number == 1 else group.value.removesuffix("s")
 
 
 def _chosen(findings: Sequence[Finding], *, verbose: bool) -> tuple[list[Finding], list[str]]:

@@ -99,7 +99,7 @@ def _add_pace(add: Any) -> None:
         type=flag(_rate),
         default=None,
         metavar="NUMBER",
-        help="writes per second, in the long run (default: no limit)",
+        help="writes per second, on average (default: no limit)",
     )
     add(
         "--kube-api-burst",
@@ -116,14 +116,14 @@ def _add_behaviour(add: Any) -> None:
         type=flag(chosen_controllers),
         default=Chosen(frozenset(CONTROLLERS)),
         metavar="LIST",
-        help=f"controllers to run: *, or some of {', '.join(sorted(CONTROLLERS))}; - leaves one out (default: *)",
+        help=f"controllers to run: *, or some of {', '.join(sorted(CONTROLLERS))}; -NAME leaves one out (default: *)",
     )
     add(
         "--scheduler-name",
         type=flag(parse_name),
         action="append",
         metavar="NAME",
-        help=f"pods that name it get PodGroups; may be given several times (default: {keys.SCHEDULER_NAME})",
+        help=f"pods with this spec.schedulerName get PodGroups; may be repeated (default: {keys.SCHEDULER_NAME})",
     )
     add(
         "--default-queue",

@@ -140,15 +140,16 @@ def scheduler_parser() -> argparse.ArgumentParser:
         type=flag(parse_name),
         action="append",
         metavar="NAME",
-        help=f"pods that name it are ours (default: {keys.SCHEDULER_NAME})",
+        help=f"schedule the pods with this spec.schedulerName (default: {keys.SCHEDULER_NAME})",
     )
-    add("--scheduler-conf", default="", metavar="FILE", help="actions and plugins (default: Volcano's built-in ones)")
+    add("--scheduler-conf", default="", metavar="FILE", help="file with actions and plugins (default: as in Volcano)")
     add("--plugins-dir", default="", metavar="DIR", help="folder of plugins in Python, one file each")
     add(
         "--check",
         **SWITCH,
         default=False,
-        help="say what is wrong with --scheduler-conf and exit: 0 nothing, 1 warnings, 2 refused; needs no cluster",
+        help="check the file of --scheduler-conf and exit, without a cluster; exit code 0: no problem, 1: warnings, "
+        "2: the file is refused",
     )
     add(
         "--disable-default-scheduler-config",
@@ -161,12 +162,13 @@ def scheduler_parser() -> argparse.ArgumentParser:
         type=flag(_period),
         default=1.0,
         metavar="DURATION",
-        help="longest time between cycles while something is pending (default: 1s)",
+        help="longest time between two cycles while pods or jobs wait (default: 1s)",
     )
     add(
         "--default-queue",
         type=flag(parse_name),
         default=keys.DEFAULT_QUEUE,
+        metavar="NAME",
         help="queue of PodGroups that name none (default: %(default)s)",
     )
     add(
@@ -193,25 +195,27 @@ def scheduler_parser() -> argparse.ArgumentParser:
         "--seed",
         type=int,
         default=0,
-        help="seed of the random choice among nodes of equal score (default: %(default)s)",
+        help="decides between nodes of equal score: 0 takes the first name, another number shuffles the names "
+        "(default: %(default)s)",
     )
     add(
         "--verify-cycles",
         **SWITCH,
         default=False,
-        help="look for faults of this scheduler, in each cycle at the next few jobs (default: false)",
+        help="look for faults of the scheduler: each cycle recomputes stored results of a few jobs (default: false)",
     )
     add(
         "--scheduler-sharding-mode",
         choices=[_NOT_SHARDED, _HARD, _SOFT],
         default=_NOT_SHARDED,
-        help="divide nodes among schedulers: hard uses only ours, soft prefers them (default: %(default)s)",
+        help="divide nodes among schedulers: hard uses only the nodes of the NodeShard, soft prefers them "
+        "(default: %(default)s)",
     )
     add(
         "--scheduler-sharding-name",
         default=keys.SCHEDULER_NAME,
         metavar="NAME",
-        help="NodeShard that names our nodes (default: %(default)s)",
+        help="NodeShard that lists the nodes of this scheduler (default: %(default)s)",
     )
     add_feature_gates(add, SCHEDULER_FEATURES)
     add_election(add, LeaseOptions(), "schedule")

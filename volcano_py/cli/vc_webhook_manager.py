@@ -115,38 +115,44 @@ def webhooks_parser() -> argparse.ArgumentParser:
 
 
 def _add_address(add: Any) -> None:
-    add("--listen-address", default="", metavar="HOST", help="where to listen (default: every interface)")
-    add("--port", type=flag(parse_port), default=8443, metavar="PORT", help="of the webhooks (default: %(default)s)")
+    add("--listen-address", default="", metavar="HOST", help="host of the webhooks (default: every interface)")
+    add(
+        "--port",
+        type=flag(parse_port),
+        default=8443,
+        metavar="PORT",
+        help="port of the webhooks (default: %(default)s)",
+    )
     add("--webhook-service-name", default="", metavar="NAME", help="Service through which API servers call")
     add(
         "--webhook-namespace",
         default="",
         metavar="NAMESPACE",
-        help=f"of the Service, and of the Secret with the certificate (default: {DEFAULT_NAMESPACE})",
+        help=f"namespace of the Service, and of the Secret with the certificate (default: {DEFAULT_NAMESPACE})",
     )
     add(
         "--webhook-url",
         default="",
         metavar="URL",
-        help="where API servers reach a process without a Service, such as https://10.0.0.1:8443",
+        help="address at which API servers reach this process without a Service, such as https://10.0.0.1:8443",
     )
 
 
 def _add_certificate(add: Any) -> None:
     add("--tls-cert-file", default="", metavar="FILE", help="certificate with its chain; read again when it changes")
-    add("--tls-private-key-file", default="", metavar="FILE", help="its key; read again when it changes")
+    add("--tls-private-key-file", default="", metavar="FILE", help="key of the certificate; read again when it changes")
     add(
         "--ca-cert-file",
         default="",
         metavar="FILE",
-        help="issuers that API servers are to trust; without these three files, the leader makes a certificate",
+        help="certificates of the issuers; without these three files, the leader makes a certificate",
     )
     add(
         "--certificate-lifetime",
         type=flag(parse_duration),
         default=DEFAULT_LIFETIME.total_seconds(),
         metavar="DURATION",
-        help="of certificates that the leader makes; they are replaced after two thirds of it "
+        help="lifetime of certificates that the leader makes; it replaces them after two thirds of this time "
         f"(default: {format_duration(DEFAULT_LIFETIME.total_seconds())})",
     )
 
@@ -157,16 +163,21 @@ def _add_rules(add: Any) -> None:
         type=flag(parse_paths),
         default=DEFAULT_PATHS,
         metavar="PATHS",
-        help=f"paths to serve, some of {','.join(WEBHOOKS)} (default: {','.join(DEFAULT_PATHS)})",
+        help=f"paths to serve, separated by commas, of: {', '.join(WEBHOOKS)} (default: {', '.join(DEFAULT_PATHS)})",
     )
     add(
         "--scheduler-name",
         type=flag(parse_name),
         action="append",
         metavar="NAME",
-        help=f"our schedulers; jobs get the first; may be given several times (default: {keys.SCHEDULER_NAME})",
+        help=f"scheduler names; jobs that name none get the first; may be repeated (default: {keys.SCHEDULER_NAME})",
     )
-    add("--admission-conf", default="", metavar="FILE", help="resource groups of pods; read again when it changes")
+    add(
+        "--admission-conf",
+        default="",
+        metavar="FILE",
+        help="file with resource groups of pods; read again when it changes",
+    )
     add(
         "--max-queue-depth",
         type=flag(_depth),
@@ -178,13 +189,13 @@ def _add_rules(add: Any) -> None:
         "--enable-root-queue-protection",
         **SWITCH,
         default=True,
-        help="whether the resources of the root queue may not be changed (default: true)",
+        help="refuse changes of the resources of the root queue (default: true)",
     )
     add(
         "--enable-queue-allocated-pods-check",
         **SWITCH,
         default=False,
-        help="whether a queue that holds pods may not be deleted (default: false)",
+        help="refuse to delete a queue that holds pods (default: false)",
     )
 
 
@@ -194,7 +205,7 @@ def _add_operation(add: Any) -> None:
         type=flag(parse_duration),
         default=30.0,
         metavar="DURATION",
-        help="for reviews under way at the end (default: 30s)",
+        help="longest time to complete reviews when the process ends (default: 30s)",
     )
     add_operation(add, DEFAULT_METRICS_ADDRESS, DEFAULT_HEALTH_ADDRESS, "--metrics-address")
 

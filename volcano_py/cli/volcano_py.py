@@ -12,17 +12,17 @@ COMMANDS: Final = (
     Command(
         "demo",
         "volcano_py.cli.demo",
-        "an API server, nodes and the scheduler in one process, with two gang scheduling cases",
+        "show two cases of gang scheduling, with API server, nodes, controllers and scheduler in one process",
     ),
     Command(
         "up",
         "volcano_py.cli.up",
-        "a cluster of the same kind that stays up for kubectl: prints the KUBECONFIG line, ends with Ctrl-C",
+        "run a simulated cluster for kubectl, until Ctrl-C; print the line that sets KUBECONFIG",
     ),
     Command(
         "migrate",
         "volcano_py.cli.migrate",
-        "looks at a cluster that runs Volcano: what will be the same here, what differs, what is missing",
+        "check a cluster that runs Volcano: what stays the same, what differs, what is missing",
     ),
 )
 """The commands of `volcano-py`; to add one, write its module (`volcano_py.cli.command`) and add a line here."""
@@ -31,7 +31,7 @@ COMMANDS: Final = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="volcano-py", description="A batch scheduler for Kubernetes, without a cluster."
+        prog="volcano-py", description="Try volcano_py without a cluster, or check a cluster that runs Volcano."
     )
     parser.add_argument("--version", action="version", version=f"volcano_py {volcano_py.__version__}")
     return run_command(parser, COMMANDS, sys.argv[1:] if arguments is None else arguments)

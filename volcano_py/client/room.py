@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from volcano_py.api import keys
 from volcano_py.client import amounts, node_affinity
 from volcano_py.client.amounts import Amounts
+from volcano_py.client.counting import counted
 
 Obj = Mapping[str, Any]
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -165,7 +166,7 @@ def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> tuple[int, R
     count = min(room.values(), default=0)
     if count > 0:
         scarce = sorted(name for name, number in room.items() if number == count)
-        return count, Refusal(f"{', '.join(scarce)} used up after {count}")
+        return count, Refusal(f"{', '.join(scarce)} enough for {counted(count, 'pod')}")
     short = sorted(name for name, number in room.items() if number < 1)
     never = [name for name in short if allocatable.get(name, Fraction()) < wanted[name]]
     if never:

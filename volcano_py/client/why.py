@@ -122,9 +122,8 @@ def _queue_answer(
         ]
     namespace, _, job = subject.partition("/")
     said = _reason(waiting[0], facts)
-    return f"{len(waiting)} wait; the oldest is {subject}{f': {said}' if said else ''}", [
-        f"vcctl job why {job} -n {namespace}"
-    ]
+    number = "1 job waits" if len(waiting) == 1 else f"{len(waiting)} jobs wait"
+    return f"{number}; the oldest is {subject}{f': {said}' if said else ''}", [f"vcctl job why {job} -n {namespace}"]
 
 
 # The parts of the screen

@@ -52,7 +52,7 @@ ANSWERS = [
     ),
     (
         facts(nodes=[machine("n1", "3"), machine("n2", "3"), machine("n3", "1")]),
-        "the nodes have room for 2 of the 4 pods that the gang lacks; 2 of 3 nodes: cpu used up after 1",
+        "the nodes have room for 2 of the 4 pods that the gang lacks; 2 of 3 nodes: cpu enough for 1 pod",
         "add nodes, or ask for less",
     ),
     (
@@ -154,7 +154,7 @@ def test_nodes_are_told_by_group_with_the_reason_of_most() -> None:
     assert section(found, "Nodes, for a pod of cpu 2") == [
         ("fast", "4", "0", "node is too small: cpu (3 nodes)"),
         ("no group", "1", "0", "not enough free cpu (1 node)"),
-        ("slow", "1", "2", "cpu used up after 2 (1 node)"),
+        ("slow", "1", "2", "cpu enough for 2 pods (1 node)"),
     ]
 
 
@@ -237,6 +237,17 @@ def test_a_queue_tells_what_waits_in_it_and_below() -> None:
     assert section(found, "State") == [("Open; PodGroups: 1 Pending, 1 Running",)]
     assert section(found, "Waiting") == [("a/train", "research", "Pending", "60m", "cpu 8", "no room")]
     assert section(found, "Who holds the room") == [("a/big", "research", "1", "cpu 6")]
+
+
+@pytest.mark.parametrize(("names", "answer"), [("a", "1 job waits; the oldest"), ("ab", "2 jobs wait; the oldest")])
+def test_a_queue_with_room_says_how_many_jobs_wait(names: str, answer: str) -> None:
+    groups = [gang("Pending", f"{name}-1", f"uid-{name}") for name in names]
+
+    found = why_queue(
+        facts(job=None, group=None, groups=groups, queues=[share("root"), share("research")]), "research", NOW
+    )
+
+    assert found.answer.startswith(answer)
 
 
 def test_a_queue_in_which_nothing_waits_says_so() -> None:

@@ -37,8 +37,9 @@ class Case(NamedTuple):
 
     @property
     def begin(self) -> str:
-        """How its sentence begins: the command from its end, as in Volcano."""
-        words = ["explain" if word == "why" else word for word in reversed(self.path.split()[1:])]
+        """How its sentence begins: the command from its end, as in Volcano, and as a verb."""
+        verbs = {"why": "explain", "logs": "read logs of", "wait": "wait for"}
+        words = [verbs.get(word, word) for word in reversed(self.path.split()[1:])]
         return f"{' '.join(['Failed to', *words])}: "
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from volcano_py.client.problem import Problem
 
 FAILED = 255
 """The exit code of every failure; Volcano's programs have it, too."""
-_VERBS: Final = {"why": "explain"}
+_VERBS: Final = {"why": "explain", "logs": "read logs of", "wait": "wait for"}
 """What a command fails to do, if its name is no verb."""
 
 
