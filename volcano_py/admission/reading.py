@@ -108,7 +108,7 @@ def not_found(kind: str, group: str, name: str) -> str:
 
 def too_deep() -> Refusal:
     """Return the refusal of what stands inside of itself so often that nobody could read it."""
-    return Refusal("the object is nested too deeply", "spec", "take out what no field of the kind is for")
+    return Refusal("the object is nested too deeply", "spec", "remove what is no field of this kind")
 
 
 def wrong_operation(allowed: str) -> Verdict:

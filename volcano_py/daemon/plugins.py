@@ -71,7 +71,7 @@ def _try_out(loaded: LoadedConf, folder: PluginFolder | None, where: Where, limi
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        problem = f"plugins that it names did not come through a trial of {limit_s:g} s: loading or running them hangs"
+        problem = f"plugins that it names did not pass a trial of {limit_s:g} s: loading or running them hangs"
         raise ConfError(where, problem) from error
     except OSError as error:
         raise ConfError(where, f"the trial of its plugins cannot be started: {error}") from error

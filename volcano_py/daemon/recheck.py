@@ -61,7 +61,9 @@ async def recheck_overdue(
         _Kind(cache.binds, lambda task: binds.holds(task.uid)),
         _Kind(cache.evictions, evictor.holds),
     )
-    throttled_log = ThrottledLog("what is overdue could not be checked", clock, _LOG_EVERY_S, outage=client.outage)
+    throttled_log = ThrottledLog(
+        "overdue binds or evictions could not be checked", clock, _LOG_EVERY_S, outage=client.outage
+    )
     while True:
         await clock.sleep(every_s)
         cache.nominations.end_expired()

@@ -40,7 +40,7 @@ class PromiseRecovery:
         log.info("promises of volumes without a bind are undone", count=len(found))
         self._preparer.undo_orphans(found)
         if not await self._preparer.undone(_AT_START_S):
-            log.warning("some promises of volumes are not undone yet; trying on")
+            log.warning("some promises of volumes are not undone yet; trying again")
 
     async def run(self) -> None:
         """Look every few seconds, until cancelled."""

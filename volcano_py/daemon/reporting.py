@@ -19,8 +19,8 @@ log = structlog.get_logger()
 _STAGES_OF_OURS: Final = frozenset({"open", "close"})  # every other duration of a report is that of an action
 _HOOKS: Final = {"on_session_open": "OnSessionOpen", "on_session_close": "OnSessionClose"}
 """Hooks that Volcano measures, by its names for them."""
-_REPAIR: Final = "correct the plugin, or leave it out of the configuration: what it must allow waits until then"
-_REPORT_IT: Final = "a fault of this scheduler: please report it; a restart makes everything anew"
+_REPAIR: Final = "correct the plugin, or leave it out of the configuration: jobs that need its answer wait until then"
+_REPORT_IT: Final = "a fault of this scheduler: please report it; a restart computes everything again"
 _MOST_DIFFERENCES: Final = 5  # log lines for one cycle
 _MOST_TEXT: Final = 500  # characters
 _STEP: Final = 2000  # jobs

@@ -23,8 +23,8 @@ _BUILT_IN: Final = (
     "report it with the number of nodes and pods; until it is mended, the plugin may be left out of the configuration"
 )
 _THEIRS: Final = (
-    "lay out in on_session_open what its answers look up, and answer with whole arrays instead of a loop over nodes; "
-    "or leave the plugin out of the configuration"
+    "prepare in on_session_open the data that its answers need, and answer with whole arrays instead of a loop over "
+    "nodes; or leave the plugin out of the configuration"
 )
 
 

@@ -43,7 +43,7 @@ def normal(cron_job: CronJob, reason: str, message: str) -> RecordEvent:
 def too_many_missed(cron_job: CronJob, since: datetime) -> RecordEvent:
     """Return the warning that more starts were missed than are counted."""
     text = (
-        f"more than 100 starts were missed since {wire_time(since)}: only the last one is made up for; set or lower "
+        f"more than 100 starts were missed since {wire_time(since)}: only the last of them still happens; set or lower "
         "spec.startingDeadlineSeconds, and check the clocks of the cluster"
     )
     return warning(cron_job, TOO_MANY_MISSED, text)

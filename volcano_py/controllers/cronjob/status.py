@@ -57,9 +57,9 @@ def settle(observed: Observed, now: datetime) -> Settled:
         job = children.get(entry.uid)
         if job is None:
             if not observed.is_deleted(entry.uid):
-                text = f"job {entry.name} of status.active does not exist any more: it is taken off the list"
+                text = f"job {entry.name} of status.active does not exist any more: it is removed from the list"
                 if observed.named(entry.name) is not None:
-                    text = f"job {entry.name} is not the one of status.active: the old one is taken off the list"
+                    text = f"job {entry.name} is not the one of status.active: the old one is removed from the list"
                 settled.warnings.append(reports.warning(cron_job, reports.STALE_REFERENCE, text))
         elif child.is_finished(job):
             text = f"job {entry.name} is finished: {job.status.state.phase}"

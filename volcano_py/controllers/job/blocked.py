@@ -67,7 +67,7 @@ def _dependency(job: Job, members: Members) -> Problem | None:
                 failed = members.task(name).phases[FAILED]
                 text = (
                     f"task {task.name} waits for {_pods(needed)} of task {name}, and {_pods(failed)} of it failed: "
-                    "delete what failed, and it runs again; or delete the job and give it a policy for PodFailed"
+                    "delete the failed pods, and they run again; or delete the job and give it a policy for PodFailed"
                 )
                 return Problem(DEPENDENCY_FAILED, text)
     return None

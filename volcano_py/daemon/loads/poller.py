@@ -74,5 +74,7 @@ class LoadPoller:
             log.info("loads of nodes are measured again")
         if missing and missing != self._missing:
             some = sorted(missing)[:_NAMED]
-            log.warning("loads of some nodes are not known: usage leaves them aside", nodes=len(missing), some=some)
+            log.warning(
+                "loads of some nodes are not known: the plugin usage ignores these nodes", nodes=len(missing), some=some
+            )
         self._missing = missing
