@@ -1,3 +1,3 @@
-"""volcano_py: a batch scheduler for Kubernetes in Volcano's place, its policy written as arithmetic over columns."""
+"""volcano_py: a batch system for Kubernetes that takes Volcano's place; its policies are operations on arrays."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Which queues change at present: what a watch shows of all others is known to be true, without a read of each.
+"""The queues that change at present; for all others, the watch is known to be true, and no read is needed.
 
     replica A: a queue is to be closed ──▶ writes a note ──▶ waits for 0.5 s ──▶ admits the change
     replica B: a job names the queue   ──▶ has read the notes within the last 0.5 s?  no: reads them

@@ -1,4 +1,4 @@
-"""Writes the bundle that API servers trust into the webhook configurations, by the leader.
+"""Writes the CA bundle that API servers trust into the webhook configurations; only the leader does this.
 
 The configurations are watched: whoever applies them again without a bundle gets it back. A process outside of the
 cluster also writes its address.

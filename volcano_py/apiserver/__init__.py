@@ -1,4 +1,4 @@
-"""An embedded Kubernetes API server over real HTTP, small and honest, and a stand-in for kubelets."""
+"""An embedded Kubernetes API server over real HTTP, and simulated kubelets."""
 
 from volcano_py.apiserver.faults import Fault, Faults
 from volcano_py.apiserver.options import ApiServerOptions

@@ -1,4 +1,4 @@
-"""A gang in numbers: the pods that it needs, those that stand, wait or have ended, and what the rest requests."""
+"""A gang in numbers: the pods that it needs, those that have a node, wait or have ended, and what the rest requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple

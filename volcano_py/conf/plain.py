@@ -1,4 +1,4 @@
-"""Reads YAML of others as plain Python, by the same rules as the configuration of the scheduler.
+"""Reads YAML files of other programs as plain Python, by the same rules as the configuration of the scheduler.
 
 PyYAML's own constructors raise whatever their conversions raise: ValueError for the date 2026-11-31, KeyError for
 ``!!bool x``, RecursionError for deep nesting. Here, what is no number or boolean is text, and every error is a

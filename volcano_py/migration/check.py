@@ -1,4 +1,4 @@
-"""Asks all judges about a cluster."""
+"""Runs all checks on a cluster."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Judges the ConfigMaps of Volcano: those of the scheduler, the controllers, the webhooks and of sharding."""
+"""Checks the ConfigMaps of Volcano: those of the scheduler, the controllers, the webhooks and of sharding."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Judges the definitions of custom resources: what Volcano's have and ours lack, and the other way round."""
+"""Checks the definitions of custom resources: what Volcano's have and ours lack, and the other way round."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Judges jobs (vcjobs), and the templates of jobs in cron jobs and job templates."""
+"""Checks jobs (vcjobs), and the templates of jobs in cron jobs and job templates."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator

@@ -1,4 +1,4 @@
-"""Judges roles, bindings, Services and quotas: what our manifests overwrite, and what stops our pods."""
+"""Checks roles, bindings, Services and quotas: what our manifests overwrite, and what stops our pods."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Judges the pods of Volcano's Deployments: what somebody has set that the chart does not set."""
+"""Checks the pods of Volcano's Deployments: what somebody has set that the chart does not set."""
 
 from collections.abc import Iterator
 from typing import Any, Final

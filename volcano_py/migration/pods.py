@@ -1,4 +1,4 @@
-"""Judges PodGroups and the pods of Volcano's schedulers that no job owns."""
+"""Checks PodGroups and the pods of Volcano's schedulers that no job owns."""
 
 from collections.abc import Collection, Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Judges queues: their state, their place in the tree, their amounts, and fields that mean something else here."""
+"""Checks queues: their state, their place in the tree, their amounts, and fields that mean something else here."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

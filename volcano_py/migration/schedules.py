@@ -1,4 +1,4 @@
-"""Judges cron jobs, job flows and job templates."""
+"""Checks cron jobs, job flows and job templates."""
 
 from collections.abc import Collection, Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Judges what describes nodes and divides them: HyperNodes, NUMA exporters, NodeShards, colocation, devices."""
+"""Checks what describes nodes and divides them: HyperNodes, NUMA exporters, NodeShards, colocation, devices."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Judges webhook configurations and admission policies: what somebody has changed, and what nobody would serve here."""
+"""Checks webhook configurations and admission policies: what somebody has changed, and what nobody would serve here."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

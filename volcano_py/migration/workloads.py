@@ -1,4 +1,4 @@
-"""Judges Volcano's Deployments and DaemonSets: flags, variables, replicas, pod settings, and what runs beside them."""
+"""Checks Volcano's Deployments and DaemonSets: flags, variables, replicas, pod settings, and what runs beside them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum

@@ -1,4 +1,4 @@
-"""Texts of other people on a terminal: what they may contain, and how many columns they take."""
+"""Texts from the cluster on a terminal: which characters they may contain, and how many columns they take."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""A job that Volcano's controllers ran before: what they have seen of its pods, they have answered.
+"""A job that Volcano's controllers ran before: failures that they have counted get no second answer.
 
 A policy that they did not act on must not act at the take-over, long after the event: that would kill pods of a job
 that runs. They read three things otherwise: only the exit code of the first container; no failed pods among the
