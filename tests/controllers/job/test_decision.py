@@ -470,6 +470,21 @@ def test_a_job_that_is_ended_kills_what_runs_and_keeps_what_has_ended(action: st
     assert (world.alive(), world.objects, world.group) == (["train-worker-2"], {}, None)
 
 
+def test_a_job_that_lost_a_pod_completes_when_enough_of_the_others_succeed() -> None:
+    world = World(a_vcjob(a_job_task(replicas=3), minSuccess=2))
+    world.runs()
+    world.pod_goes("train-worker-0")
+    world.settle()
+    assert world.phase == "Pending"
+
+    for name in ("train-worker-1", "train-worker-2"):
+        world.pod_is(name, "Succeeded")
+    world.settle()
+
+    assert (world.phase, world.job.status.state.reason) == ("Completed", "MinSuccessReached")
+    assert world.terminating() == ["train-worker-0"]
+
+
 def test_a_process_that_takes_over_kills_what_is_left() -> None:
     world = World(a_vcjob(TWO, phase="Terminating", status={"version": 1}))
     world.pods = {name: a_job_pod_body(name) for name in ("train-worker-0", "train-worker-1")}
