@@ -7,6 +7,7 @@ killed after that is written.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -321,14 +322,28 @@ def _arm(seen: Observed, draft: Draft, request: Request, resolved: Resolved, now
         known = seen.delayed.get(delayed.key)
     if known is not None and not (request.event == policies.POD_PENDING and known.request.pod_uid != request.pod_uid):
         return  # it waits already; only that an earlier pod of this name was pending is void
+    if (text := _announced(seen, draft, request, resolved)) is not None:
+        draft.events.append(event(draft.job, keys.EVENT_NORMAL, EVENT_ACTION, text))
     draft.arm = [one for one in draft.arm if one.key != delayed.key]
     draft.arm.append(delayed)
     if request.event in delays.KEPT and sum(key.startswith(delays.PREFIX) for key in draft.notes) < delays.MOST_KEPT:
         key, text = delays.kept(delayed)
         draft.notes[key] = text
-    why = _why(seen, request, resolved)
-    text = f"Execute action {resolved.action} after {statuses.go_duration(resolved.delay_s)}: {why}"
-    draft.events.append(event(draft.job, keys.EVENT_NORMAL, EVENT_ACTION, text))
+
+
+def _announced(seen: Observed, draft: Draft, request: Request, resolved: Resolved) -> str | None:
+    """Return what an event says about an action that is armed now, None if an event has said it.
+
+    Every pod is pending at first, so that is said once for all pods that are pending together.
+    """
+    text = f"Execute action {resolved.action} after {statuses.go_duration(resolved.delay_s)}"
+    if request.event != policies.POD_PENDING:
+        return f"{text}: {_why(seen, request, resolved)}"
+    for one in chain(reversed(draft.arm), seen.delayed.values()):
+        if (one.request.event, one.action, one.task) == (request.event, resolved.action, resolved.task):
+            return None
+    return f"{text} if pods are still pending then; {_policy(resolved)}"
+
 
 
 def _since(seen: Observed, request: Request, now: datetime) -> datetime:
@@ -408,17 +423,18 @@ def _why(seen: Observed, request: Request, resolved: Resolved) -> str:
             text = f"the pods of task {request.task} used up its restarts"
         case _:
             text = f"{what}: {request.event}"
-    return f"{text}; policy of {f'task {resolved.task}' if resolved.task else 'the job'}{_condition(resolved)}"
+    return f"{text}; {_policy(resolved)}"
 
 
-def _condition(resolved: Resolved) -> str:
+def _policy(resolved: Resolved) -> str:
     policy = resolved.policy
+    owner = f"policy of {f'task {resolved.task}' if resolved.task else 'the job'}"
     if policy is None:
-        return ""
+        return owner
     if policy.exit_code is not None:
-        return f": exitCode {policy.exit_code}"
+        return f"{owner}: exitCode {policy.exit_code}"
     named = [one for one in dict.fromkeys((policy.event, *policy.events)) if one]
-    return f": event {', '.join(named)}"
+    return f"{owner}: event {', '.join(named)}"
 
 
 def _refusal(command: Command) -> str | None:
