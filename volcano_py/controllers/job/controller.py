@@ -8,7 +8,7 @@ from volcano_py.api import keys
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.meta import ObjectMeta, Wire
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
-from volcano_py.controllers.controller import ControllerContext
+from volcano_py.controllers.controller import UNSERVED_S, ControllerContext
 from volcano_py.controllers.job import acting, decision, objects
 from volcano_py.controllers.job.carrying_out import CarryOut
 from volcano_py.controllers.job.objects import JobPod
@@ -113,6 +113,7 @@ class JobController:
         self._stuck.discard(key)
         if (record := self._records.get(key)) is not None:
             record.gone = True
+            self.look_at(f"{_COMMAND}{command}" for command in record.commands)  # nobody else would delete them
             self._removed.add(key)
             self._forgotten(record)
             self._carry_out.job_gone(name)
@@ -313,6 +314,9 @@ class JobController:
         """Hand a Command to its job, or delete it if the job does not exist."""
         command = self._commands.get(key)
         if command is None or command.metadata.deletion_timestamp is not None:
+            return
+        if not self._served(VCJOBS):
+            self._queue.add_later(f"{_COMMAND}{key}", UNSERVED_S)
             return
         owner = self._key_of(command)
         if owner and (record := self._records.get(owner)) is not None and record.job is not None:
