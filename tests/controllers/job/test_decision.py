@@ -6,7 +6,9 @@ import pytest
 
 from tests.controllers.job.builders import a_command, a_job_pod_body, a_job_task, a_vcjob, on
 from tests.controllers.job.world import World
+from volcano_py.api.meta import ObjectMeta
 from volcano_py.controllers.job import decision
+from volcano_py.controllers.job.volumes import Claim
 
 TWO = a_job_task(replicas=2)
 
@@ -213,7 +215,7 @@ def test_the_scheduler_s_reason_for_waiting_is_told_once_each() -> None:
             {"volumes": [{"mountPath": "/d", "volumeClaimName": "data"}]},
             "ClaimNotFound",
             "PersistentVolumeClaim ns/data",
-            lambda world: world.claims.update({"ns/data": object()}),
+            lambda world: world.claims.update({"ns/data": Claim(ObjectMeta(name="data"))}),
             id="claim",
         ),
         pytest.param(

@@ -174,6 +174,8 @@ def _prepare(seen: Observed) -> JobPlan | None:
         for write in (volumes.name_claims(job), _forward(seen)):
             if write is not None:
                 return JobPlan(writes=(write,), again=True)
+        if leaving := volumes.leaving_claim(job, seen.claims):
+            raise Problem("ClaimNotFound", leaving)
         for claim in volumes.missing_claims(job, seen.claims):
             if isinstance(claim, str):
                 raise Problem(
