@@ -90,17 +90,13 @@ def leaving_claim(job: Job, existing: Mapping[str, Claim]) -> str:
     for index, volume in enumerate(job.spec.volumes):
         key = f"{job.metadata.namespace}/{claim_name(job, index)}"
         found = existing.get(key)
-        if found is not None and (found.metadata.deletion_timestamp is not None or _is_of_predecessor(found, job)):
+        if found is None:
+            continue
+        meta = found.metadata
+        if meta.deletion_timestamp is not None or objects.is_of_predecessor(meta, job.metadata):
             way_out = "create it again" if volume.volume_claim is None else "the controllers create it again"
             return f"PersistentVolumeClaim {key} is being deleted: {way_out} when it is gone, and the job goes on"
     return ""
-
-
-def _is_of_predecessor(claim: Claim, job: Job) -> bool:
-    """Say whether a claim belongs to an earlier job of the same name, with which the garbage collector deletes it."""
-    owner = objects.owner_of(claim.metadata)
-    names = {one.name for one in claim.metadata.owner_references if one.uid == owner}
-    return owner not in ("", job.metadata.uid) and job.metadata.name in names
 
 
 def _code(job: Job, *parts: str) -> str:
