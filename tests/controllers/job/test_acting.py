@@ -109,6 +109,28 @@ def test_the_last_restart_ends_the_job_and_keeps_pods_that_have_ended() -> None:
     assert "train-worker-2 failed" in world.job.status.state.message
 
 
+@pytest.mark.parametrize("action", ["RestartPod", "RestartTask", "RestartPartition"])
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_the_last_restart_of_a_part_keeps_pods_that_have_ended_too(action: str, taken_over: bool) -> None:
+    partitions = {"totalPartitions": 1, "partitionSize": 3}
+    world = running(
+        on("PodFailed", action), task=a_job_task(replicas=3, partitionPolicy=partitions), maxRetry=1, minAvailable=1
+    )
+    world.pod_is("train-worker-0", "Failed", exit_code=3)
+    world.look()
+    assert world.phase == "Restarting"
+    if taken_over:
+        world.restart()
+    world.settle()
+    world.terminated_go()
+    world.waits(2)
+    world.settle()
+
+    assert (world.phase, world.alive()) == ("Failed", ["train-worker-0"])
+    assert (world.job.status.failed, world.job.status.retry_count) == (1, 1)
+    assert "train-worker-0 failed with exit code 3" in world.job.status.state.message
+
+
 def test_events_of_pods_that_a_restart_kills_do_not_restart_again() -> None:
     world = running(on("*", "RestartJob"))
     world.pod_is("train-worker-0", "Failed", exit_code=1)

@@ -212,7 +212,7 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
     last = status.retry_count + rule.retry >= job.spec.max_retry  # then the job fails, and pods that ended stay
     draft.note_done()
     if rule.kill is Kill.TARGET:
-        victims = _kill_a_part(seen, draft, rule, resolved.action, request)
+        victims = [] if last else _kill_a_part(seen, draft, rule, resolved.action, request)
         version = status.version
     else:
         victims = _kill_all(seen, draft, rule, last=last)
