@@ -16,7 +16,7 @@ AT_REST = FINAL | {"Aborted"}
 ENDING = frozenset({"Aborting", "Terminating", "Completing"})
 NEXT: Mapping[str, frozenset[str]] = {
     "": frozenset({"Pending"}),
-    "Pending": frozenset({"Running", "Restarting", *ENDING}),
+    "Pending": frozenset({"Running", "Completed", "Restarting", *ENDING}),
     "Running": frozenset({"Pending", "Completed", "Failed", "Restarting", *ENDING}),
     "Restarting": frozenset({"Pending", "Failed", *ENDING}),
     "Aborting": frozenset({"Aborted", "Restarting"}),

@@ -109,6 +109,28 @@ def test_the_last_restart_ends_the_job_and_keeps_pods_that_have_ended() -> None:
     assert "train-worker-2 failed" in world.job.status.state.message
 
 
+@pytest.mark.parametrize("action", ["RestartPod", "RestartTask", "RestartPartition"])
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_the_last_restart_of_a_part_keeps_pods_that_have_ended_too(action: str, taken_over: bool) -> None:
+    partitions = {"totalPartitions": 1, "partitionSize": 3}
+    world = running(
+        on("PodFailed", action), task=a_job_task(replicas=3, partitionPolicy=partitions), maxRetry=1, minAvailable=1
+    )
+    world.pod_is("train-worker-0", "Failed", exit_code=3)
+    world.look()
+    assert world.phase == "Restarting"
+    if taken_over:
+        world.restart()
+    world.settle()
+    world.terminated_go()
+    world.waits(2)
+    world.settle()
+
+    assert (world.phase, world.alive()) == ("Failed", ["train-worker-0"])
+    assert (world.job.status.failed, world.job.status.retry_count) == (1, 1)
+    assert "train-worker-0 failed with exit code 3" in world.job.status.state.message
+
+
 def test_events_of_pods_that_a_restart_kills_do_not_restart_again() -> None:
     world = running(on("*", "RestartJob"))
     world.pod_is("train-worker-0", "Failed", exit_code=1)
@@ -405,6 +427,59 @@ def test_a_resumed_job_runs_again_what_failed_and_keeps_what_succeeded() -> None
 
     assert world.uid_of("train-worker-0") == succeeded
     assert world.uid_of("train-worker-1") != failed
+    assert world.phase == "Running"
+
+
+@pytest.mark.parametrize(("timeout", "late"), [({}, ""), ({"timeout": "1m"}, ", after its timeout")])
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_a_task_that_completed_when_the_job_was_suspended_completes_it_when_it_is_resumed(
+    timeout: dict[str, str], late: str, gone: bool, taken_over: bool
+) -> None:
+    tasks = (
+        a_job_task("main", 1, policies=[on("TaskCompleted", "CompleteJob", **timeout)]),
+        a_job_task("server", 1, policies=[on("TaskCompleted", "RestartJob")]),
+    )
+    world = World(a_vcjob(*tasks))
+    world.runs()
+    world.pod_is("train-main-0", "Succeeded")
+    world.asks(a_command("AbortJob", "c1"))
+    world.settle()
+    if gone:
+        world.pod_goes("train-main-0")
+    world.terminated_go()
+    world.waits(300)
+    world.settle()
+    assert world.phase == "Aborted"
+
+    world.asks(a_command("ResumeJob", "c2"))
+    world.look()
+    if taken_over:
+        world.restart()
+    world.settle()
+    world.waits(60)
+    world.settle()
+    world.terminated_go()
+    world.settle()
+
+    assert world.phase == "Completed"
+    assert world.job.status.state.message == f"all pods of task main succeeded; policy of task main{late}"
+
+
+@pytest.mark.parametrize("action", ["RestartJob", "AbortJob"])
+def test_a_task_that_completed_does_not_stop_a_job_that_is_resumed(action: str) -> None:
+    tasks = (a_job_task("main", 1, policies=[on("TaskCompleted", action)]), a_job_task("server", 1))
+    world = World(a_vcjob(*tasks))
+    world.runs()
+    world.asks(a_command("AbortJob", "c1"))
+    world.pod_is("train-main-0", "Succeeded")
+    world.settle()
+    world.terminated_go()
+    world.settle()
+    world.asks(a_command("ResumeJob", "c2"))
+    world.settle()
+    restarted(world)
+
     assert world.phase == "Running"
 
 

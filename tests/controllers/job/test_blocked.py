@@ -117,9 +117,18 @@ def test_a_job_whose_queue_is_deleted_while_it_waits_says_so_and_goes_on_with_th
     assert state(world)[0] == "QueueNotFound"
 
     world.queues.add("default")
+    world.waits(2)
+    world.settle()
+    assert state(world) == (
+        "Created",
+        "the PodGroup of the job is created; its pods follow when the queue has room",
+    )
     world.group_is("Inqueue")
     world.settle()
     assert len(world.pods) == 2
+    world.waits(1)
+    world.settle()
+    assert state(world)[0] == "PodsCreated"
 
 
 def test_a_finished_job_still_counts_pods_that_are_gone() -> None:

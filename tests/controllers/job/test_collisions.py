@@ -1,5 +1,6 @@
 """What has the name of something that a job needs and belongs to somebody else is neither changed nor deleted."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.job import objects
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.resource import PODGROUPS, PODS, VCJOBS
+from volcano_py.kube.resource import CONFIG_MAPS, PODGROUPS, PODS, VCJOBS
 
 JOBS = VCJOBS.label
 
@@ -59,6 +60,27 @@ async def test_an_object_of_a_plugin_that_belongs_to_somebody_else_is_left_alone
         assert message(server, "PluginError") == text
         assert server.get(plural, "train", "default") == theirs
         assert server.get("pods", "train-worker-0", "default") is None
+
+
+async def test_what_an_earlier_job_of_the_name_leaves_is_waited_for_and_belongs_to_nobody_else(
+    server: ApiServer,
+) -> None:
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        put_train(server, plugins={"svc": []})
+        await until(lambda: server.get("configmaps", "train-svc", "default"))
+        first = server.get("configmaps", "train-svc", "default")["metadata"]["uid"]
+        slow = {"metadata": {"finalizers": ["example.com/slow"]}}
+        await user.patch(CONFIG_MAPS, "train-svc", slow, dict, namespace="default")
+        await user.delete(VCJOBS, "train", namespace="default")
+        await until(lambda: server.get(JOBS, "train", "default") is None)
+        put_train(server, plugins={"svc": []})
+        await asyncio.sleep(1.0)
+        assert "FailedCreate" not in _state(server).values()
+        assert "PluginError" not in event_reasons(server, "Job", "train")
+
+        await user.patch(CONFIG_MAPS, "train-svc", {"metadata": {"finalizers": None}}, dict, namespace="default")
+        await until(lambda: server.list(GROUPS))
+        assert server.get("configmaps", "train-svc", "default")["metadata"]["uid"] != first
 
 
 async def test_a_pod_of_somebody_else_is_left_alone_and_the_job_goes_on_when_it_is_gone(server: ApiServer) -> None:

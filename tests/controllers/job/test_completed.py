@@ -12,7 +12,7 @@ from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.job import bookkeeping, decision
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.plugins.registry import BUILT_IN
-from volcano_py.controllers.job.pod_group import left_of, min_task_member
+from volcano_py.controllers.job.pod_group import left_of, min_task_member, sub_group_policy
 from volcano_py.controllers.job.record import Record
 
 EVICTED = on("PodEvicted", "RestartJob")
@@ -396,6 +396,20 @@ def test_partitions_that_are_done_are_not_asked_for() -> None:
     of_one, of_none = left_of(job, {"a": {0, 1}}), left_of(job, {"a": {0, 2}})
 
     assert [one.spec.tasks[0].partition_policy.min_partitions for one in (of_one, of_none)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("completed", "size", "least"),
+    [({0}, 3, 3), ({0, 4, 5}, 2, 3), ({0, 1, 2, 3, 4}, 3, 2), ({0, 1, 2, 3}, 4, 2)],
+)
+def test_no_partition_is_asked_for_more_pods_than_it_still_has(completed: set[int], size: int, least: int) -> None:
+    """Found by trial: the scheduler waited for ever for a partition one pod of which had succeeded and was gone."""
+    policy = {"totalPartitions": 3, "partitionSize": 4, "minPartitions": 3}
+    job = left_of(a_ready_job(a_job_task("a", 12, partitionPolicy=policy)), {"a": completed})
+
+    found = sub_group_policy(job.spec.tasks[0])
+    assert found is not None
+    assert (found["subGroupSize"], found["minSubGroups"]) == (size, least)
 
 
 def test_the_pod_group_asks_for_those_that_are_left() -> None:

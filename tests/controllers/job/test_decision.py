@@ -6,7 +6,9 @@ import pytest
 
 from tests.controllers.job.builders import a_command, a_job_pod_body, a_job_task, a_vcjob, on
 from tests.controllers.job.world import World
+from volcano_py.api.meta import ObjectMeta
 from volcano_py.controllers.job import decision
+from volcano_py.controllers.job.volumes import Claim
 
 TWO = a_job_task(replicas=2)
 
@@ -213,7 +215,7 @@ def test_the_scheduler_s_reason_for_waiting_is_told_once_each() -> None:
             {"volumes": [{"mountPath": "/d", "volumeClaimName": "data"}]},
             "ClaimNotFound",
             "PersistentVolumeClaim ns/data",
-            lambda world: world.claims.update({"ns/data": object()}),
+            lambda world: world.claims.update({"ns/data": Claim(ObjectMeta(name="data"))}),
             id="claim",
         ),
         pytest.param(
@@ -468,6 +470,21 @@ def test_a_job_that_is_ended_kills_what_runs_and_keeps_what_has_ended(action: st
     assert counts(world) == {"succeeded": 1}
     assert (world.job.status.version, world.job.status.retry_count) == (1, 0)
     assert (world.alive(), world.objects, world.group) == (["train-worker-2"], {}, None)
+
+
+def test_a_job_that_lost_a_pod_completes_when_enough_of_the_others_succeed() -> None:
+    world = World(a_vcjob(a_job_task(replicas=3), minSuccess=2))
+    world.runs()
+    world.pod_goes("train-worker-0")
+    world.settle()
+    assert world.phase == "Pending"
+
+    for name in ("train-worker-1", "train-worker-2"):
+        world.pod_is(name, "Succeeded")
+    world.settle()
+
+    assert (world.phase, world.job.status.state.reason) == ("Completed", "MinSuccessReached")
+    assert world.terminating() == ["train-worker-0"]
 
 
 def test_a_process_that_takes_over_kills_what_is_left() -> None:

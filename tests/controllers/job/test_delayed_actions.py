@@ -26,6 +26,24 @@ def test_a_delayed_action_waits_for_its_time() -> None:
     assert world.record.armed.by_key == {}
 
 
+def test_that_pods_are_pending_is_told_once_for_all_of_them() -> None:
+    tasks = (a_job_task("a", 3, policies=[on("PodPending", "RestartTask", timeout="1m")]), a_job_task("b", 3))
+    world = World(a_vcjob(*tasks, policies=[on("PodPending", "AbortJob", timeout="10s")]))
+    world.starts()
+    assert len(world.record.armed.by_key) == 6
+    assert sorted(done(world)) == [
+        "Execute action AbortJob after 10s if pods are still pending then; policy of the job: event PodPending",
+        "Execute action RestartTask after 1m0s if pods are still pending then; policy of task a: event PodPending",
+    ]
+
+    for name in list(world.pods):
+        world.pod_is(name, "Running")
+    world.settle()
+    world.pod_goes("train-b-0")
+    world.settle()
+    assert len(done(world)) == 3
+
+
 def test_a_pod_that_leaves_pending_in_time_disarms_the_action() -> None:
     world = World(a_vcjob(policies=[on("PodPending", "AbortJob", timeout="10s")]))
     world.starts()

@@ -17,7 +17,7 @@ from volcano_py.controllers.job.objects import key_of
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.resource import CONFIG_MAPS, PODGROUPS, PODS, SECRETS, SERVICES
+from volcano_py.kube.resource import COMMANDS, CONFIG_MAPS, PODGROUPS, PODS, SECRETS, SERVICES, VCJOBS
 from volcano_py.testing import a_namespace, a_pod, manifest
 
 POD = "train-worker-0"
@@ -89,6 +89,24 @@ async def test_a_command_that_is_being_deleted_is_not_carried_out_again(server: 
             await asyncio.sleep(1.5)
 
         assert status(server)["version"] == 2
+
+
+async def test_a_command_for_a_job_that_is_being_deleted_goes_with_the_job(server: ApiServer) -> None:
+    target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train"}
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        job = put_train(server)
+        await until(lambda: status(server))
+        kept = {"metadata": {"finalizers": ["example.com/keep"]}}
+        await user.patch(VCJOBS, "train", kept, dict, namespace="default")
+        await user.delete(VCJOBS, "train", namespace="default")
+        target["uid"] = job["metadata"]["uid"]
+        meta = {"name": "c1", "namespace": "default"}
+        kind = {"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command"}
+        server.create({**kind, "metadata": meta, "action": "AbortJob", "target": target})
+        await asyncio.sleep(0.5)
+        await user.patch(VCJOBS, "train", {"metadata": {"finalizers": None}}, dict, namespace="default")
+
+        await until(lambda: not server.list(COMMANDS.label))
 
 
 async def test_what_a_pod_needs_is_made_again_with_the_pod(server: ApiServer) -> None:

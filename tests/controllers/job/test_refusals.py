@@ -63,7 +63,7 @@ async def test_a_refusal_stands_on_the_job_until_it_is_over(
         await until(lambda: event in event_reasons(server, "Job", "train"))
 
         await until(lambda: server.list(GROUPS))
-        await until(lambda: "reason" not in state(server))
+        await until(lambda: state(server).get("reason") == "Created")
 
 
 async def test_one_stray_404_does_not_leave_a_new_job_alone(server: ApiServer) -> None:

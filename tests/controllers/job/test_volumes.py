@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.controllers.job.builders import UID, a_ready_job
+from tests.controllers.job.builders import NOW, UID, a_ready_job
+from tests.controllers.job.world import World
 from volcano_py.api.batch import Job
-from volcano_py.controllers.job.volumes import claim_name, missing_claims, mounts, name_claims
+from volcano_py.controllers.job.volumes import Claim, claim_name, leaving_claim, missing_claims, mounts, name_claims
 from volcano_py.controllers.writes import Create, JsonPatch
 
 NAMED = {"mountPath": "/a", "volumeClaimName": "data"}
@@ -71,6 +72,44 @@ def test_a_claim_that_exists_is_not_created_again_and_a_name_counts_once() -> No
     job = job_with(OWN, NAMED, NAMED)
 
     assert list(missing_claims(job, {f"ns/{claim_name(job, 0)}": None})) == ["data"]
+
+
+def a_claim(owner: str = "", job: str = "train", deleting: bool = False) -> Claim:
+    reference = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": job,
+        "uid": owner,
+        "controller": True,
+    }
+    meta = {"name": "data", "ownerReferences": [reference] if owner else []}
+    return msgspec.convert({"metadata": meta | ({"deletionTimestamp": NOW} if deleting else {})}, Claim)
+
+
+@pytest.mark.parametrize(
+    ("claim", "leaves"),
+    [
+        pytest.param(a_claim(), False, id="of-nobody"),
+        pytest.param(a_claim(UID), False, id="of-the-job"),
+        pytest.param(a_claim("another", job="other"), False, id="shared-by-another-job"),
+        pytest.param(a_claim("another"), True, id="of-an-earlier-job-of-this-name"),
+        pytest.param(a_claim(deleting=True), True, id="being-deleted"),
+    ],
+)
+@pytest.mark.parametrize("volume", [NAMED, {**OWN, "volumeClaimName": "data"}])
+def test_a_job_waits_for_the_end_of_a_claim_that_will_be_gone(volume: Any, claim: Claim, leaves: bool) -> None:
+    """A claim of an earlier job of the same name goes with that job, after the new job has seen it."""
+    world = World(job_with(volume))
+    world.claims["ns/data"] = claim
+    world.settle()
+
+    assert world.job.status.state.reason == ("ClaimNotFound" if leaves else "Created")
+    assert (world.group is None) is leaves
+    if leaves:
+        assert leaving_claim(world.job, world.claims) == world.job.status.state.message
+        del world.claims["ns/data"]
+        world.settle()
+        assert (world.group is not None) is ("volumeClaim" in volume)
 
 
 def test_a_claim_with_name_and_description_is_created_under_that_name() -> None:

@@ -22,6 +22,7 @@ from volcano_py.controllers.job.observed import JobPlan, Observed, Problem
 from volcano_py.controllers.job.plugins.contract import PluginObject
 from volcano_py.controllers.job.plugins.registry import BUILT_IN
 from volcano_py.controllers.job.record import Record, take_answered
+from volcano_py.controllers.job.volumes import Claim
 from volcano_py.controllers.writes import Create, Delete, JsonPatch, Patch, Write
 from volcano_py.kube.resource import COMMANDS, PERSISTENT_VOLUME_CLAIMS, PODGROUPS, VCJOBS
 from volcano_py.model.decisions import RecordEvent
@@ -38,7 +39,7 @@ class World:
         self.group: dict[str, Any] | None = None
         self.queues = {"default"}
         self.priorities: dict[str, int] = {}
-        self.claims: dict[str, Any] = {}
+        self.claims: dict[str, Claim] = {}
         self.commands: dict[str, Command] = {}
         self.objects: dict[str, PluginObject] = {}
         self.events: list[RecordEvent] = []
@@ -231,7 +232,7 @@ class World:
                 self.group = {**body, "metadata": {**body["metadata"], "uid": f"uid-group-{self.uids}"}}
             case Create() if write.resource is PERSISTENT_VOLUME_CLAIMS:
                 assert isinstance(write.body, dict)
-                self.claims[f"{write.namespace}/{write.body['metadata']['name']}"] = write.body
+                self.claims[f"{write.namespace}/{write.body['metadata']['name']}"] = msgspec.convert(write.body, Claim)
                 return
             case Patch() if write.resource is PODGROUPS:
                 assert self.group is not None

@@ -7,16 +7,18 @@ killed after that is written.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 
 import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Command, Job, JobState
-from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, policies
+from volcano_py.controllers.job import bookkeeping, delays, happenings, objects, phases, policies, reasons
 from volcano_py.controllers.job import status as statuses
 from volcano_py.controllers.job.bookkeeping import Notes
 from volcano_py.controllers.job.delays import Delayed
+from volcano_py.controllers.job.happenings import Trigger
 from volcano_py.controllers.job.members import ENDED, PENDING, SUCCEEDED, Member, Members
 from volcano_py.controllers.job.observed import JobPlan, Observed
 from volcano_py.controllers.job.phases import Change, Counts, Kill, Rule
@@ -100,6 +102,8 @@ def answer_command(seen: Observed, now: datetime) -> JobPlan | None:
     draft.events.append(event(job, keys.EVENT_NORMAL, EVENT_COMMAND, f"{who} asks for {action}"))
     why = f"{who} asked for {action}" + (f": {command.message}" if command.message else "")
     _apply(seen, draft, rule, Resolved(action), Request(event=policies.COMMAND_ISSUED), why)
+    if action == policies.RESUME_JOB:
+        _answer_completions(seen, draft, now)
     draft.notes[bookkeeping.COMMAND] = meta.uid
     return _plan(seen, draft, now, writes=(delete,))
 
@@ -115,7 +119,8 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
     for one in seen.due:
         resolved = Resolved(one.action, 0.0, one.task)
         if _still(seen, one):
-            why = f"{_why(seen, one.request, resolved)}, after its timeout"
+            waited = policies.resolve(job, one.request).delay_s > 0
+            why = reasons.why(seen, one.request, resolved) + (", after its timeout" if waited else "")
             if not _take(seen, draft, resolved, one.request, why):
                 break
         draft.void((one.key,))
@@ -132,6 +137,24 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
     if draft.acted or draft.notes != job.status.controlled_resources:
         return _plan(seen, draft, now, handled=handled), draft, handled
     return None, draft, handled
+
+
+def _answer_completions(seen: Observed, draft: Draft, now: datetime) -> None:
+    """Let policies end a job that is resumed if their task has completed: it was suspended before they did.
+
+    The pods of such a task do not run again, so nothing else would tell of it.
+    """
+    job = draft.job
+    for task in job.spec.tasks:
+        if not happenings.is_complete(seen.members, task.name):
+            continue
+        last = seen.members.get(objects.pod_name(job.metadata.name, task.name, task.replicas - 1))
+        last = last or happenings.vanished(job, task.name, task.replicas - 1)
+        request = Trigger(policies.TASK_COMPLETED, last).request(job.metadata.uid)
+        request = request._replace(version=job.status.version)
+        resolved = policies.resolve(job, request)
+        if resolved.action in (policies.COMPLETE_JOB, policies.TERMINATE_JOB):
+            _arm(seen, draft, request, resolved, now)
 
 
 def _keep(draft: Draft, member: Member) -> None:
@@ -153,7 +176,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
             _arm(seen, draft, request, resolved, now)
         _forget_eviction(draft, request)
         return True
-    if not _take(seen, draft, resolved, request, _why(seen, request, resolved)):
+    if not _take(seen, draft, resolved, request, reasons.why(seen, request, resolved)):
         return False
     _forget_eviction(draft, request)
     return True
@@ -189,7 +212,7 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
     last = status.retry_count + rule.retry >= job.spec.max_retry  # then the job fails, and pods that ended stay
     draft.note_done()
     if rule.kill is Kill.TARGET:
-        victims = _kill_a_part(seen, draft, rule, resolved.action, request)
+        victims = [] if last else _kill_a_part(seen, draft, rule, resolved.action, request)
         version = status.version
     else:
         victims = _kill_all(seen, draft, rule, last=last)
@@ -321,14 +344,29 @@ def _arm(seen: Observed, draft: Draft, request: Request, resolved: Resolved, now
         known = seen.delayed.get(delayed.key)
     if known is not None and not (request.event == policies.POD_PENDING and known.request.pod_uid != request.pod_uid):
         return  # it waits already; only that an earlier pod of this name was pending is void
+    if (text := _announced(seen, draft, request, resolved)) is not None:
+        draft.events.append(event(draft.job, keys.EVENT_NORMAL, EVENT_ACTION, text))
     draft.arm = [one for one in draft.arm if one.key != delayed.key]
     draft.arm.append(delayed)
     if request.event in delays.KEPT and sum(key.startswith(delays.PREFIX) for key in draft.notes) < delays.MOST_KEPT:
         key, text = delays.kept(delayed)
         draft.notes[key] = text
-    why = _why(seen, request, resolved)
-    text = f"Execute action {resolved.action} after {statuses.go_duration(resolved.delay_s)}: {why}"
-    draft.events.append(event(draft.job, keys.EVENT_NORMAL, EVENT_ACTION, text))
+
+
+def _announced(seen: Observed, draft: Draft, request: Request, resolved: Resolved) -> str | None:
+    """Return what an event says about an action that is armed now, None if an event has said it or says it at once.
+
+    Every pod is pending at first, so that is said once for all pods that are pending together.
+    """
+    if resolved.delay_s <= 0:
+        return None
+    text = f"Execute action {resolved.action} after {statuses.go_duration(resolved.delay_s)}"
+    if request.event != policies.POD_PENDING:
+        return f"{text}: {reasons.why(seen, request, resolved)}"
+    for one in chain(reversed(draft.arm), seen.delayed.values()):
+        if (one.request.event, one.action, one.task) == (request.event, resolved.action, resolved.task):
+            return None
+    return f"{text} if pods are still pending then; {reasons.policy_of(resolved)}"
 
 
 def _since(seen: Observed, request: Request, now: datetime) -> datetime:
@@ -382,43 +420,6 @@ def _aims_at(delayed: Delayed, action: str, request: Request) -> bool:
     if action == policies.RESTART_POD:
         return delayed.request.pod == request.pod
     return action == policies.RESTART_TASK or delayed.request.partition == request.partition
-
-
-# Words
-
-
-def _why(seen: Observed, request: Request, resolved: Resolved) -> str:
-    """Return what happened to which pod, with which exit code, and under which policy."""
-    job = seen.job
-    member = seen.members.get(request.pod)
-    what = f"pod {job.metadata.namespace}/{request.pod}"
-    match request.event:
-        case policies.POD_FAILED:
-            reason = f" ({member.reason})" if member is not None and member.reason else ""
-            text = f"{what} failed with exit code {request.exit_code}{reason}"
-        case policies.POD_EVICTED:
-            text = f"{what} was evicted or deleted"
-        case policies.POD_PENDING:
-            text = f"{what} is pending"
-        case policies.UNKNOWN:
-            text = "some pods run and the others cannot be scheduled (PodGroup phase Unknown)"
-        case policies.TASK_COMPLETED:
-            text = f"all pods of task {request.task} succeeded"
-        case policies.TASK_FAILED:
-            text = f"the pods of task {request.task} used up its restarts"
-        case _:
-            text = f"{what}: {request.event}"
-    return f"{text}; policy of {f'task {resolved.task}' if resolved.task else 'the job'}{_condition(resolved)}"
-
-
-def _condition(resolved: Resolved) -> str:
-    policy = resolved.policy
-    if policy is None:
-        return ""
-    if policy.exit_code is not None:
-        return f": exitCode {policy.exit_code}"
-    named = [one for one in dict.fromkeys((policy.event, *policy.events)) if one]
-    return f": event {', '.join(named)}"
 
 
 def _refusal(command: Command) -> str | None:

@@ -278,12 +278,8 @@ class CarryOut:
                 _read(answer, _Named, lambda made: record.applied.note(planned, made.metadata.uid))
                 return
             existing = await self._find(wanted, meta.namespace, name)
-            if existing is None:
-                raise errors.Conflict(
-                    "create", wanted.resource.item(name, meta.namespace), "its predecessor is being deleted"
-                )
-        if objects.owner_in(existing) != meta.uid:
-            raise self._collision(job, wanted, name)
+        if existing is None or objects.owner_in(existing) != meta.uid:
+            raise self._name_taken(job, wanted, name, existing)
         if changes := _changes(wanted, existing):
             body = {"metadata": {"uid": existing["metadata"]["uid"]}, **changes}
             await self._writer.answered(Patch(wanted.resource, meta.namespace, name, body))
@@ -331,13 +327,17 @@ class CarryOut:
         except errors.NotFound:
             return None
 
-    def _collision(self, job: Job, wanted: PluginObject, name: str) -> errors.ApiError:
+    def _name_taken(self, job: Job, wanted: PluginObject, name: str, by: dict[str, Any] | None) -> errors.ApiError:
+        path = wanted.resource.item(name, job.metadata.namespace)
+        meta = None if by is None else msgspec.convert(by["metadata"], ObjectMeta)
+        if meta is None or objects.terminates(meta, self._clock.now()) or objects.is_of_predecessor(meta, job.metadata):
+            return _NotYet("create", path, "its predecessor is being deleted")
         text = (
             f"{wanted.resource.kind} {job.metadata.namespace}/{name} exists and belongs to somebody else: delete it, "
             "or give the job another name"
         )
         self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_PLUGIN, text))
-        return _Collision("create", wanted.resource.item(name, job.metadata.namespace), text)
+        return _Collision("create", path, text)
 
     async def _remove(self, record: Record, one: PluginObject) -> None:
         job = record.job

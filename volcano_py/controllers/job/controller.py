@@ -6,9 +6,8 @@ from typing import Final
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Command, Job
-from volcano_py.api.meta import ObjectMeta, Wire
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
-from volcano_py.controllers.controller import ControllerContext
+from volcano_py.controllers.controller import UNSERVED_S, ControllerContext
 from volcano_py.controllers.job import acting, decision, objects
 from volcano_py.controllers.job.carrying_out import CarryOut
 from volcano_py.controllers.job.objects import JobPod
@@ -16,6 +15,7 @@ from volcano_py.controllers.job.observed import Observed, Problem
 from volcano_py.controllers.job.plugins.contract import PluginObject
 from volcano_py.controllers.job.plugins.registry import load_table
 from volcano_py.controllers.job.record import Record, back_again
+from volcano_py.controllers.job.volumes import Claim
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Delete
 from volcano_py.kube import errors
@@ -30,12 +30,6 @@ EVENT_STATUS: Final = "JobStatusError"
 _LOOKS_AT_ONCE: Final = 50  # then other jobs get a turn
 _JOB_SHOWS_S: Final = 0.2  # after this time, a Command looks again whether the watch shows its job
 _COMMAND: Final = "command:"  # prefix of the keys of Commands whose job is not known
-
-
-class Claim(Wire, frozen=True):
-    """A PersistentVolumeClaim; that it exists is all that matters."""
-
-    metadata: ObjectMeta
 
 
 class JobController:
@@ -80,7 +74,7 @@ class JobController:
         self._commands.subscribe(self._command_changed)
         self._classes.subscribe(self._class_changed)
         self._queues.subscribe(self._something_appeared)
-        self._claims.subscribe(self._something_appeared)
+        self._claims.subscribe(self._claim_changed)
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
@@ -113,6 +107,7 @@ class JobController:
         self._stuck.discard(key)
         if (record := self._records.get(key)) is not None:
             record.gone = True
+            self.look_at(f"{_COMMAND}{command}" for command in record.commands)  # nobody else would delete them
             self._removed.add(key)
             self._forgotten(record)
             self._carry_out.job_gone(name)
@@ -234,6 +229,11 @@ class JobController:
         if before is None and after is not None:
             self.look_at(sorted(self._stuck))
 
+    def _claim_changed(self, key: str, before: Claim | None, after: Claim | None) -> None:
+        """Ask for a look at jobs that wait for a claim: it has appeared, or is gone and can be made again."""
+        if before is None or after is None or after.metadata.uid != before.metadata.uid:
+            self.look_at(sorted(self._stuck))
+
     def _all(self) -> Iterable[str]:
         return [key for key, record in self._records.items() if record.job is not None and not record.gone]
 
@@ -313,6 +313,9 @@ class JobController:
         """Hand a Command to its job, or delete it if the job does not exist."""
         command = self._commands.get(key)
         if command is None or command.metadata.deletion_timestamp is not None:
+            return
+        if not self._served(VCJOBS):
+            self._queue.add_later(f"{_COMMAND}{key}", UNSERVED_S)
             return
         owner = self._key_of(command)
         if owner and (record := self._records.get(owner)) is not None and record.job is not None:

@@ -174,6 +174,8 @@ def _prepare(seen: Observed) -> JobPlan | None:
         for write in (volumes.name_claims(job), _forward(seen)):
             if write is not None:
                 return JobPlan(writes=(write,), again=True)
+        if leaving := volumes.leaving_claim(job, seen.claims):
+            raise Problem("ClaimNotFound", leaving)
         for claim in volumes.missing_claims(job, seen.claims):
             if isinstance(claim, str):
                 raise Problem(
@@ -388,11 +390,11 @@ def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
     state, notes = status.state, status.controlled_resources
     if problem is not None:
         state = acting.same_state(state, problem.reason, problem.message)
-    elif state.reason in PROBLEMS:
-        state = acting.same_state(state, "", "")
-    elif state.reason in (CREATED, PODS_CREATED) and state.phase == phases.PENDING:
+    elif state.phase == phases.PENDING and state.reason in {CREATED, PODS_CREATED, *PROBLEMS}:
         created = len(members) > 0 and not any(members.task(task.name).missing for task in job.spec.tasks)
         state = acting.same_state(state, PODS_CREATED if created else CREATED, _PODS_EXIST if created else _PODS_FOLLOW)
+    elif state.reason in PROBLEMS:
+        state = acting.same_state(state, "", "")
     if state.phase in phases.AT_REST:
         if seen.removed:
             notes = bookkeeping.without(notes, bookkeeping.PLUGIN)

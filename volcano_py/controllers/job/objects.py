@@ -113,6 +113,12 @@ def owner_of(meta: ObjectMeta | JobPodMeta) -> str:
     return ""
 
 
+def is_of_predecessor(meta: ObjectMeta, job: ObjectMeta) -> bool:
+    """Say whether an object belongs to an earlier job of this name, with which the garbage collector deletes it."""
+    owner = owner_of(meta)
+    return owner not in ("", job.uid) and any((one.uid, one.name) == (owner, job.name) for one in meta.owner_references)
+
+
 def key_of(meta: ObjectMeta) -> str:
     """Return the key of a job: its namespace and uid, as `owner_key` has them."""
     return f"{meta.namespace}/{meta.uid}"
@@ -213,7 +219,7 @@ def is_ready(pod: JobPod) -> bool:
     return phase == "Succeeded" or (phase == "Running" and all(one.ready for one in pod.status.container_statuses))
 
 
-def terminates(meta: JobPodMeta, now: datetime) -> bool:
+def terminates(meta: ObjectMeta | JobPodMeta, now: datetime) -> bool:
     """Say whether an object is being deleted and will soon be gone."""
     return meta.deletion_timestamp is not None and (now - meta.deletion_timestamp).total_seconds() < LATE_S
 

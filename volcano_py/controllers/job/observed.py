@@ -9,6 +9,7 @@ from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.happenings import Trigger
 from volcano_py.controllers.job.members import Member, Members
 from volcano_py.controllers.job.plugins.contract import PluginObject
+from volcano_py.controllers.job.volumes import Claim
 from volcano_py.controllers.writes import Write
 from volcano_py.model.decisions import RecordEvent
 
@@ -33,7 +34,7 @@ class Observed:
     queue: Queue | None = None
     priorities: Mapping[str, int] = field(default_factory=dict)
     """The values of priority classes by name."""
-    claims: Mapping[str, object] = field(default_factory=dict)
+    claims: Mapping[str, Claim] = field(default_factory=dict)
     """The existing claims by namespace/name."""
     commands: Sequence[Command] = ()
     """The Commands for this job, oldest first."""

@@ -7,7 +7,8 @@
                          Aborted     Terminated     Completed     Aborting, Aborted ── ResumeJob ──▶ Restarting
 
 Running also becomes Completed or Failed by itself when its pods have ended, and Pending again when too few of them run.
-Unlike Volcano, a job that restarts can be aborted, terminated and completed.
+Unlike in Volcano, a job that restarts can be aborted, terminated and completed, and a Pending job is Completed as soon
+as minSuccess pods have succeeded.
 """
 
 from collections.abc import Mapping
@@ -106,7 +107,7 @@ TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
 
 SUCCESSORS: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({PENDING}),
-    PENDING: frozenset({RUNNING, RESTARTING, ABORTING, TERMINATING, COMPLETING}),
+    PENDING: frozenset({RUNNING, COMPLETED, RESTARTING, ABORTING, TERMINATING, COMPLETING}),
     RUNNING: frozenset({PENDING, COMPLETED, FAILED, RESTARTING, ABORTING, TERMINATING, COMPLETING}),
     RESTARTING: frozenset({PENDING, FAILED, ABORTING, TERMINATING, COMPLETING}),
     ABORTING: frozenset({ABORTED, RESTARTING}),
@@ -172,10 +173,17 @@ def replicas_of(job: Job) -> int:
     return sum(task.replicas for task in job.spec.tasks)
 
 
+def _enough_succeeded(job: Job, counts: Counts) -> Change | None:
+    least = job.spec.min_success
+    if least is None or counts.succeeded < least:
+        return None
+    return Change(COMPLETED, "MinSuccessReached", f"{counts.succeeded} pods succeeded; minSuccess is {least}")
+
+
 def _from_pending(job: Job, counts: Counts) -> Change | None:
     started = counts.running + counts.succeeded + counts.failed
     if started < job.spec.min_available:
-        return None
+        return _enough_succeeded(job, counts)  # a lost pod may wait for room for ever, and nobody needs it any more
     text = f"{started} of {replicas_of(job)} pods have started; minAvailable is {job.spec.min_available}"
     return Change(RUNNING, "MinAvailableReached", text)
 
@@ -184,9 +192,8 @@ def _from_running(job: Job, counts: Counts, succeeded_by_task: Mapping[str, int]
     total, spec = replicas_of(job), job.spec
     if total == 0:
         return None
-    if spec.min_success is not None and counts.succeeded >= spec.min_success:
-        text = f"{counts.succeeded} pods succeeded; minSuccess is {spec.min_success}"
-        return Change(COMPLETED, "MinSuccessReached", text)
+    if (enough := _enough_succeeded(job, counts)) is not None:
+        return enough
     ended = counts.succeeded + counts.failed
     if ended == total:
         return _ended(job, counts, succeeded_by_task)

@@ -93,13 +93,21 @@ def left_of(job: Job, completed: Mapping[str, Collection[int]]) -> Job:
 
 
 def _partitions_left(task: Task, completed: Collection[int]) -> PartitionPolicy | None:
-    """Return the partitions of a task without those that are done as a whole."""
+    """Return the partitions of a task without those that are done as a whole.
+
+    Their size is that of the smallest one that is left: no partition can have more pods than it still needs.
+    """
     policy = task.partition_policy
     if policy is None or policy.partition_size <= 0:
         return policy
-    sizes = Counter(index // policy.partition_size for index in completed)
-    whole = sum(size == policy.partition_size for size in sizes.values())
-    return msgspec.structs.replace(policy, min_partitions=max(0, policy.min_partitions - whole))
+    size = policy.partition_size
+    left = [size - done for done in Counter(index // size for index in completed).values()]
+    whole = left.count(0)
+    return msgspec.structs.replace(
+        policy,
+        partition_size=min(filter(None, left), default=size),
+        min_partitions=max(0, policy.min_partitions - whole),
+    )
 
 
 def version_of(group: PodGroup) -> int | None:

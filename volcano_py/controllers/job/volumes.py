@@ -1,16 +1,23 @@
 """The volumes of a job: claims that are mounted into every container of its pods."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from volcano_py.api.batch import Job
+from volcano_py.api.meta import ObjectMeta, Wire
 from volcano_py.controllers.job import objects
 from volcano_py.controllers.writes import Create, JsonPatch
 from volcano_py.kube.resource import PERSISTENT_VOLUME_CLAIMS, VCJOBS
 
 _ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LENGTH: Final = 12
+
+
+class Claim(Wire, frozen=True):
+    """A PersistentVolumeClaim; whether it exists and stays is all that matters."""
+
+    metadata: ObjectMeta
 
 
 class Mount(NamedTuple):
@@ -53,7 +60,7 @@ def name_claims(job: Job) -> JsonPatch | None:
     return JsonPatch(VCJOBS, meta.namespace, meta.name, [version, *body])
 
 
-def missing_claims(job: Job, existing: Mapping[str, Any]) -> Iterator[Create | str]:
+def missing_claims(job: Job, existing: Container[str]) -> Iterator[Create | str]:
     """Yield, for each claim that does not exist, its creation, or its name if the job does not say how to create it.
 
     ``existing`` has the claims by namespace/name.
@@ -76,6 +83,20 @@ def missing_claims(job: Job, existing: Mapping[str, Any]) -> Iterator[Create | s
                 "spec": volume.volume_claim,
             }
             yield Create(PERSISTENT_VOLUME_CLAIMS, meta.namespace, body)
+
+
+def leaving_claim(job: Job, existing: Mapping[str, Claim]) -> str:
+    """Return what is to be done about a claim of a job that exists and will soon be gone, "" if there is none."""
+    for index, volume in enumerate(job.spec.volumes):
+        key = f"{job.metadata.namespace}/{claim_name(job, index)}"
+        found = existing.get(key)
+        if found is None:
+            continue
+        meta = found.metadata
+        if meta.deletion_timestamp is not None or objects.is_of_predecessor(meta, job.metadata):
+            way_out = "create it again" if volume.volume_claim is None else "the controllers create it again"
+            return f"PersistentVolumeClaim {key} is being deleted: {way_out} when it is gone, and the job goes on"
+    return ""
 
 
 def _code(job: Job, *parts: str) -> str:

@@ -15,7 +15,7 @@ ENDED: Final = ("Succeeded", "Failed")
 FINAL: Final = ("Completed", "Failed", "Terminated", "Aborted")
 MAY_FOLLOW: Final = {
     "": "Pending",
-    "Pending": "Running Restarting Aborting Terminating Completing",
+    "Pending": "Running Completed Restarting Aborting Terminating Completing",
     "Running": "Pending Completed Failed Restarting Aborting Terminating Completing",
     "Restarting": "Pending Failed Aborting Terminating Completing",
     "Aborting": "Aborted Restarting",
@@ -149,7 +149,10 @@ def by_itself(job: Obj, status: Obj) -> str | None:
     total, least_pods, retries = replicas(job), min_available(job), status.get("retryCount", 0)
     match phase:
         case "Pending":
-            return "Running" if count["running"] + count["succeeded"] + count["failed"] >= least_pods else None
+            if count["running"] + count["succeeded"] + count["failed"] >= least_pods:
+                return "Running"
+            enough = job["spec"].get("minSuccess")
+            return "Completed" if enough is not None and count["succeeded"] >= enough else None
         case "Running":
             return _from_running(job, status, count, total)
         case "Restarting":
