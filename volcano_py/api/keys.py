@@ -126,6 +126,12 @@ EVENT_TOPOLOGY: Final = "TopologyNotEnforced"
 EVENT_NORMAL: Final = "Normal"
 EVENT_WARNING: Final = "Warning"
 
+# Resources that only Volcano's plugin deviceshare can give out: device plugins start no pod without its annotations
+SHARED_DEVICES: Final = (
+    *("volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory-percentage"),
+    *("volcano.sh/gpu-memory", "volcano.sh/gpu-number"),
+)
+
 # PodGroup phases
 PHASE_PENDING: Final = "Pending"
 PHASE_INQUEUE: Final = "Inqueue"
