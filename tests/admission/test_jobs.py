@@ -344,6 +344,12 @@ def of_pod(**fields: Any) -> dict[str, Any]:
     return job(task(template={"spec": {"containers": containers, **fields}}))
 
 
+def with_every_default(written: dict[str, Any]) -> dict[str, Any]:
+    """Return a job as it is stored after the webhook of defaults."""
+    defaults = {one["path"].removeprefix("/spec/"): one["value"] for one in create("/jobs/mutate", written).patch}
+    return {**written, "spec": {**written["spec"], **defaults}}
+
+
 def spread(selector: Any) -> dict[str, Any]:
     one = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
     return of_pod(topologySpreadConstraints=[{key: value for key, value in one.items() if value is not None}])
@@ -374,6 +380,33 @@ def spread(selector: Any) -> dict[str, Any]:
 def test_what_a_client_in_go_writes_otherwise_is_no_change(old: dict[str, Any], new: dict[str, Any]) -> None:
     assert update("/jobs/validate", new, old).allowed
     assert update("/jobs/validate", old, new).allowed
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(job({**task(replicas=2), "name": ""}), id="a task without a name"),
+        pytest.param(job(task(replicas=3), task("other")), id="two tasks"),
+        pytest.param(of_pod(hostNetwork=True), id="hostNetwork"),
+        pytest.param(job(task(), plugins={"pytorch": []}), id="plugins that need others"),
+        pytest.param(job(task("master"), plugins={"mpi": []}), id="mpi"),
+        pytest.param(job(task(replicas=4, partitionPolicy=partitions(2, 2, minPartitions=1))), id="partitions"),
+    ],
+)
+def test_a_job_that_is_applied_again_without_its_defaults_does_not_change(written: dict[str, Any]) -> None:
+    """kubectl apply, Argo CD and Helm replace the list of tasks as a whole, with what the user wrote."""
+    old = with_every_default(written)
+    again = {**old, "spec": {**old["spec"], "tasks": written["spec"]["tasks"]}}
+
+    assert old != written
+    assert update("/jobs/validate", again, old).message == ""
+    assert update("/jobs/validate", written, old).message == ""  # kubectl replace
+    assert update("/jobs/validate", old, again).message == ""
+
+
+def test_a_field_that_is_left_out_still_changes_if_it_was_not_the_default() -> None:
+    assert "spec.tasks[0].maxRetry" in update("/jobs/validate", job(task()), job(task(maxRetry=5))).refusals[0].hint
+    assert not update("/jobs/validate", job(task()), job(task(), schedulerName="other")).allowed
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,10 @@ def test_ports_of_the_node_that_containers_and_sidecars_take() -> None:
     )
 
 
+def _limited(limits: dict[str, Any]) -> dict[str, Any]:
+    return {"containers": [{"name": "c", "resources": {"limits": limits, "requests": limits}}]}
+
+
 @pytest.mark.parametrize(
     ("spec", "paths"),
     [
@@ -216,6 +220,12 @@ def test_ports_of_the_node_that_containers_and_sidecars_take() -> None:
             {"volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "configMap": {}}]}, [], id="free-volumes"
         ),
         pytest.param({"resourceClaims": [{"name": "gpu"}]}, ["spec.resourceClaims[gpu]"], id="resource-claim"),
+        pytest.param(
+            _limited({"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory": "1024", "volcano.sh/vgpu-cores": 0}),
+            [f"spec.containers[c].resources.limits[volcano.sh/vgpu-{what}]" for what in ("number", "memory")],
+            id="shared-device",
+        ),
+        pytest.param(_limited({"nvidia.com/gpu": 1}), [], id="whole-device"),
     ],
 )
 def test_constraints_that_no_policy_understands_yet_are_named(spec: dict[str, Any], paths: list[str]) -> None:

@@ -99,6 +99,34 @@ def test_a_body_that_is_no_status_is_quoted_shortly() -> None:
     assert len(str(error)) < 400
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        'pods "p" is forbidden: exceeded quota: rq, requested: pods=1, used: pods=1, limited: pods=1',
+        'pods "p" is forbidden: violates PodSecurity "restricted:latest": hostNetwork != false',
+        'admission webhook "validation.gatekeeper.sh" denied the request: label team is required',
+    ],
+)
+def test_rights_are_no_remedy_for_a_quota_or_a_policy(words: str) -> None:
+    error = errors.from_answer("create", PATH, 403, json.dumps(a_status(403, "Forbidden", words)).encode(), {})
+
+    assert str(error) == f"create pods/binding ns/p: {words} (403 Forbidden)"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'pods is forbidden: User "u" cannot create resource "pods" in API group "" in the namespace "ns"',
+        'pods "p" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can\'t set '
+        "finalizers on",
+    ],
+)
+def test_rights_are_the_remedy_if_a_right_is_missing(words: str) -> None:
+    error = errors.from_answer("create", PATH, 403, json.dumps(a_status(403, "Forbidden", words)).encode(), {})
+
+    assert "RBAC" in str(error)
+
+
 @pytest.mark.parametrize(("code", "remedy"), [(401, "kubeconfig"), (403, "RBAC")])
 def test_authentication_errors_name_the_remedy(code: int, remedy: str) -> None:
     body = json.dumps(a_status(code, "X", "no")).encode()

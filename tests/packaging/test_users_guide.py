@@ -115,7 +115,13 @@ EVERYTHING = {
         {"name": "b", "ephemeral": {"volumeClaimTemplate": {}}},
     ],
     "resourceClaims": [{"name": "gpu"}],
-    "containers": [{"name": "main", "ports": [{"containerPort": 80, "hostPort": 80}]}],
+    "containers": [
+        {
+            "name": "main",
+            "ports": [{"containerPort": 80, "hostPort": 80}],
+            "resources": {"limits": {"nvidia.com/gpu": "1", "volcano.sh/vgpu-number": "1"}},
+        }
+    ],
 }
 """A pod's spec with every constraint there is that could keep it from being placed."""
 

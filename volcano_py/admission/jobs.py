@@ -42,7 +42,7 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
     if isinstance(job, Refusal):
         return ALLOWED  # the definition of jobs refuses it, and its words are better
     spec = part(request.object, "spec")
-    full = with_defaults(job, scheduler_name=(options.scheduler_names or (keys.SCHEDULER_NAME,))[0])
+    full = _full(job, options)
     patch: list[Obj] = [{"op": "add", "path": "/spec", "value": {}}] if request.object.get("spec") is None else []
     for field, before, after in (
         ("queue", job.spec.queue, full.spec.queue),
@@ -59,6 +59,10 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
     if full.spec.plugins != job.spec.plugins:
         patch.append({"op": "replace", "path": "/spec/plugins", "value": dict(full.spec.plugins)})
     return Verdict(patch=tuple(patch))
+
+
+def _full(job: Job, options: Options) -> Job:
+    return with_defaults(job, scheduler_name=(options.scheduler_names or (keys.SCHEDULER_NAME,))[0])
 
 
 def tasks_with_defaults(written: Sequence[Obj], before: Sequence[Task], after: Sequence[Task]) -> list[Any]:
@@ -90,7 +94,7 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
     if isinstance(job, Refusal):
         return Verdict((job,))
     if request.operation == UPDATE:
-        return Verdict(_changes(job, typed(request.old, Job)))
+        return Verdict(_changes(job, typed(request.old, Job), options))
     return Verdict((*spec_flaws(request.object, job, options), *_queue(job.spec.queue, view)))
 
 
@@ -257,14 +261,14 @@ def _queue(name: str, view: View) -> Iterator[Refusal]:
 # Update
 
 
-def _changes(job: Job, old: Job | Refusal) -> tuple[Refusal, ...]:
+def _changes(job: Job, old: Job | Refusal, options: Options) -> tuple[Refusal, ...]:
     try:
-        return (old,) if isinstance(old, Refusal) else tuple(_update(job, old))
+        return (old,) if isinstance(old, Refusal) else tuple(_update(job, old, options))
     except RecursionError:
         return (too_deep(),)
 
 
-def _update(job: Job, old: Job) -> Iterator[Refusal]:
+def _update(job: Job, old: Job, options: Options) -> Iterator[Refusal]:
     for index, task in enumerate(job.spec.tasks):
         path = f"spec.tasks[{index}]"
         least = task.min_available
@@ -291,12 +295,20 @@ def _update(job: Job, old: Job) -> Iterator[Refusal]:
     if len(job.spec.tasks) != len(old.spec.tasks):
         hint = "set the replicas of a task to 0, or create another job"
         yield Refusal(" job updates may not add or remove tasks;", "spec.tasks", hint)
-    elif changed := list(_changed(fixed_spec(job), fixed_spec(old), "spec")):
+    elif changed := list(_changed(_fixed(job, options), _fixed(old, options), "spec")):
         sentence = (
             " job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and "
             "`PriorityClassName`;"
         )
         yield Refusal(sentence, changed[0], f"create another job, or undo the change of {', '.join(changed)}")
+
+
+def _fixed(job: Job, options: Options) -> Mapping[str, Any]:
+    """Return what may not change, with the defaults.
+
+    ``kubectl apply`` replaces the list of tasks as a whole, so it takes out the defaults that the webhook wrote there.
+    """
+    return fixed_spec(_full(job, options))
 
 
 def _changed(new: Any, old: Any, path: str) -> Iterator[str]:

@@ -126,6 +126,15 @@ EVENT_TOPOLOGY: Final = "TopologyNotEnforced"
 EVENT_NORMAL: Final = "Normal"
 EVENT_WARNING: Final = "Warning"
 
+# The job as its user wrote it, up to 256 KiB; kubectl keeps it on what it applies
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+# Resources that only Volcano's plugin deviceshare can give out: device plugins start no pod without its annotations
+SHARED_DEVICES: Final = (
+    *("volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory-percentage"),
+    *("volcano.sh/gpu-memory", "volcano.sh/gpu-number"),
+)
+
 # PodGroup phases
 PHASE_PENDING: Final = "Pending"
 PHASE_INQUEUE: Final = "Inqueue"

@@ -29,6 +29,7 @@ from volcano_py.model.volumes import Disk, TaskClaim
 
 _CONDITION_FALSE: Final = "False"
 _TCP: Final = "TCP"
+_NONE: Final = "0"
 _DEFAULT_PRIORITY: Final = 1
 _TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 
@@ -202,8 +203,18 @@ def shape_of(pod: Pod, admission: Admission = Admission.NONE) -> Shape:
 
 
 def unsupported(spec: PodSpec) -> list[str]:
-    """Return the fields that restrict the nodes of a pod and are not supported yet."""
-    return [f"spec.resourceClaims[{claim.name}]" for claim in spec.resource_claims]
+    """Return the fields that restrict the nodes of a pod and are not supported yet.
+
+    A shared device counts in ``requests`` if it counts in ``limits``, so ``limits`` says it all.
+    """
+    claims = [f"spec.resourceClaims[{claim.name}]" for claim in spec.resource_claims]
+    return claims + [
+        f"spec.{field}[{container.name}].resources.limits[{name}]"
+        for field, containers in (("initContainers", spec.init_containers), ("containers", spec.containers))
+        for container in containers
+        for name in keys.SHARED_DEVICES
+        if str(container.resources.limits.get(name, _NONE)) != _NONE
+    ]
 
 
 def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:

@@ -163,7 +163,7 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
     if retry_after_s is None and said.details is not None and said.details.retry_after_seconds > 0:
         retry_after_s = float(said.details.retry_after_seconds)
     message = said.message or said.reason or "the server gave no message"
-    if code in _REMEDY and kind is not NamespaceTerminating:
+    if code in _REMEDY and kind is not NamespaceTerminating and not _refused_by_admission(message):
         message = f"{message}; {_REMEDY[code]}"
     return kind(
         verb,
@@ -175,6 +175,15 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
         retry_after_s=retry_after_s,
         maybe_applied=code >= 500,
     )
+
+
+def _refused_by_admission(message: str) -> bool:
+    """Say whether a quota, a policy or a webhook refused the object: more rights do not help then.
+
+    RBAC says what the user cannot do. So does the plugin for owners that block deletion, which is about rights, too.
+    """
+    refused = "is forbidden: " in message or "denied the request" in message
+    return refused and "cannot " not in message and "can't " not in message
 
 
 def is_of_another(error: ApiError) -> bool:

@@ -6,11 +6,6 @@ from typing import Final
 from volcano_py.api import keys
 from volcano_py.migration.findings import Finding, Group, Obj, Ref, mapping, sequence
 
-DEVICES: Final = (
-    *("volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory-percentage"),
-    *("volcano.sh/gpu-memory", "volcano.sh/gpu-number"),
-)
-"""Resources that only the plugin deviceshare can give out."""
 _DEVICE_PREFIXES: Final = ("hami.io/", "volcano.sh/vgpu-")
 _KEEP: Final = "keep Volcano's scheduler for such pods, under a scheduler name of its own"
 
@@ -22,7 +17,7 @@ def needs_of(ref: Ref, annotations: Obj, spec: Obj) -> Iterator[Finding]:
         yield Finding(Group.MISSING, "resource-claims", ref, what, _KEEP)
     devices = sorted(_devices(annotations, spec))
     if devices:
-        what = f"it asks for shared devices ({', '.join(devices)}); the plugin deviceshare does not exist here"
+        what = f"it asks for shared devices ({', '.join(devices)}); here such pods wait, and their condition says so"
         yield Finding(Group.MISSING, "shared-devices", ref, what, _KEEP)
     policy = annotations.get(keys.NUMA_POLICY)
     if policy and policy != "none":
@@ -39,7 +34,9 @@ def _devices(annotations: Obj, spec: Obj) -> set[str]:
     found = {key for key in annotations if key.startswith(_DEVICE_PREFIXES)}
     for container in (*sequence(spec, "containers"), *sequence(spec, "initContainers")):
         for kind in ("requests", "limits"):
-            found |= {key for key in mapping(container, "resources", kind) if key in DEVICES or _is_share(key)}
+            found |= {
+                key for key in mapping(container, "resources", kind) if key in keys.SHARED_DEVICES or _is_share(key)
+            }
     return found
 
 

@@ -104,7 +104,10 @@ def test_the_group_carries_name_marks_and_owner_of_the_job() -> None:
     job = a_ready_job(
         queue="team",
         schedulerName="mine",
-        meta={"labels": {"l": "1"}, "annotations": {"a": "1"}},
+        meta={
+            "labels": {"l": "1"},
+            "annotations": {"a": "1", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+        },
         status={"version": 3},
         minAvailable=1,
     )

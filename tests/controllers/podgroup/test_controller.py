@@ -16,7 +16,7 @@ from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.kube.resource import PODS
 from volcano_py.kube.resource import REPLICA_SETS as REPLICA_SET_RESOURCE
-from volcano_py.testing import a_pod, manifest
+from volcano_py.testing import a_group, a_pod, manifest
 
 
 async def scale(manager: ControllerManager, name: str, replicas: int) -> None:
@@ -41,6 +41,21 @@ async def test_a_bare_pod_gets_a_group_of_its_own(server: ApiServer) -> None:
         assert made["spec"]["queue"] == "default"
         assert made["spec"]["minResources"]["cpu"] == "500m"
         assert made["status"]["phase"] == "Pending"
+
+
+async def test_a_copy_of_a_bare_pod_gets_a_group_when_that_of_the_first_pod_is_gone(server: ApiServer) -> None:
+    """As after ``kubectl replace --force`` with what ``kubectl get`` printed, or after a restored backup."""
+    copied = "podgroup-e83a32e1-84ae-465b-aa18-1050ed2a2d29"
+    server.create(manifest(a_group(copied)))
+    async with controllers(server.url):
+        pod = put_pod(server, "kept", annotations={"scheduling.k8s.io/group-name": copied})
+        await stays(lambda: group_of(server, "kept") == copied)
+        assert group(server, pod) is None
+
+        lost = put_pod(server, "lost", annotations={"scheduling.k8s.io/group-name": f"{copied[:-1]}8"})
+        await until(lambda: group(server, lost) is not None)
+
+        await until(lambda: group_of(server, "lost") == (group(server, lost) or {})["metadata"]["name"])
 
 
 async def test_pods_created_before_the_controller_get_their_groups(server: ApiServer) -> None:

@@ -37,6 +37,9 @@ def with_pods(workload: Workload, pods: int, revision: str = "") -> Workload:
     return msgspec.structs.replace(workload, status=WorkloadStatus(replicas=pods, update_revision=revision))
 
 
+COPIED = "podgroup-e83a32e1-84ae-465b-aa18-1050ed2a2d29"
+
+
 def an_owned_group(minimum: int = 1, owner: str = "uid-rs", **resources: str) -> PodGroup:
     """Return the PodGroup of a replica set."""
     reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": owner}
@@ -57,6 +60,9 @@ def made(pod: Pod, annotations: dict[str, str] | None = None) -> dict[str, Any]:
         pytest.param(a_pod(), True, id="bare-pod"),
         pytest.param(a_pod(scheduler="default-scheduler"), False, id="another-scheduler"),
         pytest.param(a_pod(group="g1"), False, id="names-a-group"),
+        pytest.param(a_pod(group=COPIED), True, id="copy-of-a-bare-pod"),
+        pytest.param(a_pod(group=COPIED, uid=COPIED.removeprefix("podgroup-")), False, id="names-its-own-group"),
+        pytest.param(a_pod(group=COPIED, node="n1"), False, id="copy-that-runs"),
         pytest.param(a_pod(terminating=True), False, id="terminating"),
         pytest.param(a_pod(phase="Succeeded"), False, id="ended"),
         pytest.param(a_pod(node="n1"), True, id="runs-already"),

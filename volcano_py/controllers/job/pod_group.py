@@ -27,7 +27,7 @@ def create(job: Job, priorities: Mapping[str, int], waiting: Collection[str] = (
             "name": objects.group_name(meta.name, meta.uid),
             "namespace": meta.namespace,
             "annotations": {
-                **meta.annotations,
+                **{name: text for name, text in meta.annotations.items() if name != keys.LAST_APPLIED},
                 keys.JOB_VERSION: str(job.status.version),
                 keys.GROUP_SCHEDULER: job.spec.scheduler_name,
             },

@@ -31,6 +31,7 @@ from volcano_py.runtime.supervisor import Supervisor
 EVENT_FAILED: Final = "FailedPodGroup"
 EVENT_CYCLE: Final = "OwnerCycle"
 _TIMEOUT_S: Final = 10.0
+_COPIES_S: Final = 10.0  # until the next look whether the PodGroup that a copied pod names is gone
 _PODS_AT_ONCE: Final = 8  # patches of pods of one group under way
 _PODS_WITH_EVENT: Final = 10  # pods that get an event when their group is given up
 
@@ -173,6 +174,9 @@ class PodGroupController:
         workload = self._workloads.get(key)
         if not pods and workload is None:
             return
+        if pods and await self._has_copied_group(pods[0]):
+            self._queue.add_later(key, _COPIES_S)
+            return
         if pods:
             self._report_cycle(pods[0])
         if (owner := leader_worker.owner_name(pods[0].metadata if pods else None, workload)) is not None:
@@ -192,6 +196,19 @@ class PodGroupController:
         await self._annotate(plan.pods)
         if group is not None:  # a change of the PodGroup that is refused holds up no pods
             await self._write_group(str(key), plan.group)
+
+    async def _has_copied_group(self, pod: Pod) -> bool:
+        """Say whether a pod names the PodGroup of another pod, and this PodGroup exists."""
+        name, namespace = decision.copied_group(pod), pod.metadata.namespace
+        if not name:
+            return False
+        if self._groups.get(f"{namespace}/{name}") is not None:
+            return True
+        try:
+            await self._client.get(PODGROUPS, name, PodGroup, namespace=namespace, timeout_s=_TIMEOUT_S)
+        except errors.NotFound:
+            return False
+        return True
 
     async def _pod_without_group(self, key: GroupKey, workload: Workload) -> Pod | None:
         """Read a pod of a workload that names a PodGroup that is gone, None if there is no such pod.

@@ -2,6 +2,7 @@
 
 our pod without a group annotation    create podgroup-<uid of its controller, or its own uid>; then annotate the pod;
                                       for pods of a LeaderWorkerSet see `leader_worker`
+copy of a bare pod                    the same, once the PodGroup of the pod that it was copied from is gone
 workload scaled to zero               delete its PodGroup
 workload scaled up                    create its PodGroup again with the first pod
 PodGroup deleted while pods exist     create it again
@@ -30,6 +31,7 @@ log = structlog.get_logger()
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_GROUP_OF_UID: Final = re.compile(names.GROUP_PREFIX + "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _INT32_MAX: Final = 2**31 - 1
 _DEFAULT_MIN_MEMBER: Final = 1
 _TOPOLOGY_MODES: Final = ("hard", "soft")
@@ -101,13 +103,26 @@ class Plan(NamedTuple):
 
 
 def needs_group(pod: Pod, scheduler_names: Collection[str]) -> bool:
-    """Say whether a pod is ours, has not ended, is not being deleted, and names no PodGroup."""
+    """Say whether a pod is ours, has not ended, is not being deleted, and names no PodGroup or that of another pod."""
     return (
         pod.spec.scheduler_name in scheduler_names
-        and not pod.metadata.annotations.get(keys.GROUP_NAME)
+        and (not pod.metadata.annotations.get(keys.GROUP_NAME) or bool(copied_group(pod)))
         and pod.metadata.deletion_timestamp is None
         and pod.status.phase not in _ENDED
     )
+
+
+def copied_group(pod: Pod) -> str:
+    """Return the PodGroup of the pod that a bare waiting pod was copied from, "" if it names none.
+
+    A backup, or ``kubectl replace --force`` with what ``kubectl get`` printed, makes a pod anew with the annotation of
+    the old one. The PodGroup of the old pod goes with that pod.
+    """
+    meta = pod.metadata
+    group = meta.annotations.get(keys.GROUP_NAME, "")
+    if pod.spec.node_name or controller_of(meta) is not None or meta.labels.get(names.LWS_NAME):
+        return ""
+    return group if _GROUP_OF_UID.fullmatch(group) and group != f"{names.GROUP_PREFIX}{meta.uid}" else ""
 
 
 def makes_our_pods(workload: Workload, scheduler_names: Collection[str]) -> bool:
