@@ -93,9 +93,22 @@ def _of_the_queue(facts: Facts, gang: Gang, around: Surroundings) -> Answer | No
             "vcctl queue list",
             f"vcctl queue create -n {around.queue}",
         ]
-    if closed := next((one for one in around.levels if one.state and one.state != keys.QUEUE_OPEN), None):
-        return f"queue {closed.name} is {closed.state}", [f"vcctl queue operate -n {closed.name} -a open"]
-    return None
+    if facts.group is not None and not (gang.lacks or gang.waiting or gang.missing):
+        return None  # what has started runs on in a closed queue
+    return closed(around.levels)
+
+
+def closed(levels: Sequence[room.Level]) -> Answer | None:
+    """Return what to say if a queue, or one above it, is closed.
+
+    The way out names the topmost one: no queue can be opened below a closed one, and the queues below are opened with it.
+    """
+    found = [one for one in levels if one.state and one.state != keys.QUEUE_OPEN]
+    if not found:
+        return None
+    lowest, top = found[0], found[-1]
+    like = f", and queue {top.name} above it is {top.state}" if top is not lowest else ""
+    return f"queue {lowest.name} is {lowest.state}{like}", [f"vcctl queue operate -n {top.name} -a open"]
 
 
 def _of_the_pods(facts: Facts, gang: Gang, around: Surroundings) -> Answer | None:

@@ -11,7 +11,7 @@ from volcano_py.client import amounts, room, scheduler_words
 from volcano_py.client.ages import age, time_of
 from volcano_py.client.amounts import Amounts
 from volcano_py.client.counting import counted, have
-from volcano_py.client.first_cause import Surroundings, first_cause, never, no_room
+from volcano_py.client.first_cause import Surroundings, closed, first_cause, never, no_room
 from volcano_py.client.gang import Gang, gang_of, phase_of, real, waiting_pod
 from volcano_py.client.waiting_facts import Facts
 
@@ -109,8 +109,8 @@ def _queue_of(obj: Obj) -> str:
 def _queue_answer(
     name: str, waiting: Sequence[Obj], levels: Sequence[room.Level], first: Amounts, facts: Facts
 ) -> tuple[str, list[str]]:
-    if closed := next((one for one in levels if one.state and one.state != keys.QUEUE_OPEN), None):
-        return f"queue {closed.name} is {closed.state}", [f"vcctl queue operate -n {closed.name} -a open"]
+    if answer := closed(levels):
+        return answer
     if not waiting:
         return "nothing waits in it", []
     subject = _group_name(waiting[0])

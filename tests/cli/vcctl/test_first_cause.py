@@ -251,6 +251,34 @@ def test_one_is_not_many(given: Facts, answer: str) -> None:
     assert why_job(given, NOW).answer == answer
 
 
+# Closed queues
+
+
+def below_closed(state: str = "Closed") -> list[Any]:
+    return [share("root"), share("all", state="Closed"), share("research", "all", state=state)]
+
+
+def test_the_topmost_closed_queue_is_to_be_opened() -> None:
+    """The controllers refuse to open a queue below a closed one, and open the queues below with the one above."""
+    way = ("vcctl queue operate -n all -a open",)
+
+    found = explained(queues=below_closed())
+    assert (found.answer, found.ways_out) == ("queue research is Closed, and queue all above it is Closed", way)
+    found = explained(queues=below_closed("Closing"))
+    assert (found.answer, found.ways_out) == ("queue research is Closing, and queue all above it is Closed", way)
+    found = why_queue(facts(queues=below_closed()), "research", NOW)
+    assert (found.answer, found.ways_out) == ("queue research is Closed, and queue all above it is Closed", way)
+
+
+def test_a_gang_that_runs_does_not_wait_for_its_closed_queue() -> None:
+    pods = [member(f"w-{number}", "n1") for number in range(4)]
+
+    found = explained(job=vcjob("Running"), group=gang("Running"), pods=pods, queues=below_closed())
+    assert (found.answer, found.ways_out) == ("it does not wait: 4 of 4 pods have a node", ())
+    found = explained(job=vcjob("Running"), group=gang("Running"), pods=pods[:3], queues=below_closed())
+    assert found.answer.startswith("queue research is Closed")
+
+
 # Schedulers
 
 
