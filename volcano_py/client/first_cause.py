@@ -195,10 +195,15 @@ def _of_the_room(facts: Facts, gang: Gang, around: Surroundings) -> Answer | Non
     worst = max(around.groups, key=lambda one: one.refusing)
     why = f"; {worst.refusing} of {worst.nodes} nodes: {worst.reason}" if worst.reason else ""
     room_for = "no room for the pod" if gang.lacks == 1 else f"room for {fitting} of the {gang.lacks} pods"
-    return f"the nodes have {room_for} that the gang lacks{why}", _more_room(facts, around.groups)
+    in_all = room.in_all(facts.nodes, gang.needs)
+    beyond = {name: amount for name, amount in gang.needs.items() if amount > in_all[name]}
+    if beyond and not worst.refusals[0][0].stays:
+        why += f"; the pods need {amounts.listed(beyond)}, and all nodes together have {amounts.listed(in_all, beyond)}"
+    return f"the nodes have {room_for} that the gang lacks{why}", _more_room(facts, around.groups, waits=not beyond)
 
 
-def _more_room(facts: Facts, groups: Sequence[room.NodeGroup]) -> list[str]:
+def _more_room(facts: Facts, groups: Sequence[room.NodeGroup], *, waits: bool) -> list[str]:
+    """Return what makes room; ``waits`` says whether it may also help to wait."""
     refusals: Counter[room.Refusal] = Counter()
     for group in groups:
         refusals.update(dict(group.refusals))
@@ -209,7 +214,8 @@ def _more_room(facts: Facts, groups: Sequence[room.NodeGroup]) -> list[str]:
         return ["add larger nodes, or lower the requests of each pod"]
     way = "add nodes, or ask for less: smaller requests or a lower minAvailable"
     own = [f"{facts.group['metadata'].get('namespace', '')}/{facts.group['metadata']['name']}"] if facts.group else []
-    return [f"wait for the holders above, {way}" if room.holders(facts.placed, facts.groups, (), own) else way]
+    waits = waits and bool(room.holders(facts.placed, facts.groups, (), own))
+    return [f"wait for the holders above, {way}" if waits else way]
 
 
 def _too_few(exist: int, needed: int) -> str:

@@ -23,6 +23,11 @@ class Refusal(NamedTuple):
     too_small: bool = False
     """Whether a pod does not fit even if the node is empty."""
 
+    @property
+    def stays(self) -> bool:
+        """Whether it stays when the pods on the node end."""
+        return bool(self.way) or self.too_small
+
 
 class Level(NamedTuple):
     """One queue on the way to the root, and what it still allows."""
@@ -121,6 +126,12 @@ def node_groups(nodes: Iterable[Obj], placed: Iterable[Obj], pod: Obj) -> list[N
         refusals = tuple(Counter(refusal for _, refusal in judged).most_common())
         found.append(NodeGroup(group, len(judged), sum(count for count, _ in judged), refusals))
     return found
+
+
+def in_all(nodes: Iterable[Obj], names: Iterable[str]) -> Amounts:
+    """Return what all nodes have together, whoever holds it."""
+    found = amounts.total(amounts.read((node.get("status") or {}).get("allocatable")) for node in nodes)
+    return {name: found.get(name, Fraction()) for name in names}
 
 
 def holders(placed: Iterable[Obj], groups: Iterable[Obj], needed: Iterable[str], own: Iterable[str]) -> list[Holder]:

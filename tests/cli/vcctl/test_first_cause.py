@@ -251,6 +251,24 @@ def test_one_is_not_many(given: Facts, answer: str) -> None:
     assert why_job(given, NOW).answer == answer
 
 
+# Room
+
+
+def test_nobody_is_told_to_wait_for_more_than_all_nodes_have() -> None:
+    others = [member("b0", "n1", "big-1", "uid-big", cpu="3")]
+
+    found = explained(nodes=[machine("n1", "4"), machine("n2", "3")], others=others)
+    assert found.answer == (
+        "the nodes have room for 1 of the 4 pods that the gang lacks; 1 of 2 nodes: not enough free cpu; "
+        "the pods need cpu 8, and all nodes together have cpu 7"
+    )
+    assert found.ways_out == ("add nodes, or ask for less: smaller requests or a lower minAvailable",)
+
+    found = explained(nodes=[machine("n1", "4"), machine("n2", "4")], others=others)
+    assert "together" not in found.answer
+    assert found.ways_out[0].startswith("wait for the holders above")
+
+
 # Closed queues
 
 
