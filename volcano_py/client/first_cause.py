@@ -101,7 +101,7 @@ def _of_the_queue(facts: Facts, gang: Gang, around: Surroundings) -> Answer | No
 def closed(levels: Sequence[room.Level]) -> Answer | None:
     """Return what to say if a queue, or one above it, is closed.
 
-    The way out names the topmost one: no queue can be opened below a closed one, and the queues below are opened with it.
+    The way out names the topmost one: below it, no queue can be opened, and the queues below are opened with it.
     """
     found = [one for one in levels if one.state and one.state != keys.QUEUE_OPEN]
     if not found:

@@ -85,6 +85,16 @@ def path_of(queue: str, queues: Iterable[Obj]) -> list[str]:
     return path
 
 
+def subtree(queue: str, queues: Sequence[Obj]) -> set[str]:
+    """Return the names of a queue and of all queues below it."""
+    return {one["metadata"]["name"] for one in queues if queue in path_of(one["metadata"]["name"], queues)}
+
+
+def queue_of(obj: Obj) -> str:
+    """Return the queue of a job or PodGroup."""
+    return str((obj.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE)
+
+
 def levels(queue: str, queues: Sequence[Obj], needed: Amounts, held: Amounts) -> list[Level]:
     """Return what each level allows a gang that needs something, and holds something already."""
     by_name = {one["metadata"]["name"]: one for one in queues}
@@ -136,7 +146,7 @@ def in_all(nodes: Iterable[Obj], names: Iterable[str]) -> Amounts:
 
 def holders(placed: Iterable[Obj], groups: Iterable[Obj], needed: Iterable[str], own: Iterable[str]) -> list[Holder]:
     """Return who holds the needed resources, most of the scarcest first; ``own`` are PodGroups to leave out."""
-    queues = {_key(one): str((one.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE) for one in groups}
+    queues = {_key(one): queue_of(one) for one in groups}
     names = {_key(one): _name(one) for one in groups}
     held: dict[str, list[Amounts]] = {}
     requests = amounts.Requests()

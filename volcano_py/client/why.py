@@ -47,7 +47,7 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
     """Explain why a job, or a PodGroup, waits."""
     subject = _subject(facts)
     gang = gang_of(facts)
-    queue = _queue_of(facts.group or facts.job or {})
+    queue = room.queue_of(facts.group or facts.job or {})
     levels = room.levels(queue, facts.queues, gang.needs, gang.holds)
     pod = waiting_pod(facts)
     groups = room.node_groups(facts.nodes, facts.placed, pod) if pod else []
@@ -67,8 +67,8 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
 
 def why_queue(facts: Facts, name: str, now: datetime) -> Explanation:
     """Explain why the jobs of a queue wait."""
-    inside = _subtree(name, facts.queues)
-    own = [one for one in facts.groups if _queue_of(one) in inside]
+    inside = room.subtree(name, facts.queues)
+    own = [one for one in facts.groups if room.queue_of(one) in inside]
     waiting = sorted((one for one in own if phase_of(one) in ("", "Pending", "Inqueue", "Unknown")), key=_created)
     first = amounts.read((waiting[0].get("spec") or {}).get("minResources")) if waiting else {}
     levels = room.levels(name, facts.queues, first, {})
@@ -102,10 +102,6 @@ def _own(facts: Facts) -> tuple[str, ...]:
     return (f"{group['metadata'].get('namespace', '')}/{group['metadata']['name']}",) if group else ()
 
 
-def _queue_of(obj: Obj) -> str:
-    return str((obj.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE)
-
-
 def _queue_answer(
     name: str, waiting: Sequence[Obj], levels: Sequence[room.Level], first: Amounts, facts: Facts
 ) -> tuple[str, list[str]]:
@@ -122,7 +118,7 @@ def _queue_answer(
         ]
     namespace, _, job = subject.partition("/")
     said = _reason(waiting[0], facts)
-    return f"{len(waiting)} wait; the oldest is {subject}{f': {said}' if said else ''}", [
+    return f"{len(waiting)} {_verb(len(waiting), 'wait')}; the oldest is {subject}{f': {said}' if said else ''}", [
         f"vcctl job why {job} -n {namespace}"
     ]
 
@@ -247,10 +243,6 @@ def _notes(facts: Facts) -> Section:
 # Queues
 
 
-def _subtree(name: str, queues: Sequence[Obj]) -> set[str]:
-    return {one["metadata"]["name"] for one in queues if name in room.path_of(one["metadata"]["name"], queues)}
-
-
 def _created(group: Obj) -> tuple[float, str]:
     found = time_of(group["metadata"].get("creationTimestamp"))
     return (found.timestamp() if found else 0.0, group["metadata"]["name"])
@@ -266,7 +258,7 @@ def _waiting_row(group: Obj, facts: Facts, now: datetime) -> Row:
     spec = group.get("spec") or {}
     needs = amounts.listed(real(amounts.read(spec.get("minResources"))))
     when = age(group["metadata"].get("creationTimestamp"), now)
-    return (_group_name(group), _queue_of(group), phase_of(group) or "-", when, needs, _reason(group, facts) or "-")
+    return (_group_name(group), room.queue_of(group), phase_of(group) or "-", when, needs, _reason(group, facts) or "-")
 
 
 def _reason(group: Obj, facts: Facts) -> str:
@@ -276,5 +268,10 @@ def _reason(group: Obj, facts: Facts) -> str:
             "message"
         ):
             return str(job["message"])
-    about = [one for one in facts.events if (one.get("involvedObject") or {}).get("name") == metadata["name"]]
+    about = [one for one in facts.events if _is_about(one, metadata)]
     return scheduler_words.about_group(group, about)
+
+
+def _is_about(event: Obj, metadata: Obj) -> bool:
+    about = event.get("involvedObject") or {}
+    return about.get("name") == metadata["name"] and about.get("namespace") in (None, metadata.get("namespace"))

@@ -336,6 +336,20 @@ def test_only_events_of_queues_and_groups_are_read_for_a_queue() -> None:
     assert [asked for asked in api.asked if asked[0] == "pods"] == [("pods", "", HOLDING)]
 
 
+def test_a_parent_queue_says_why_the_gangs_below_it_wait() -> None:
+    """Volcano never writes the condition while a PodGroup is Pending: the reason is in its events."""
+    about = {"kind": "PodGroup", "name": "train-uid", "namespace": "a"}
+    event = {"reason": "Unschedulable", "lastTimestamp": THEN, "message": "queue is full", "involvedObject": about}
+    other = {**event, "message": "of another namespace", "involvedObject": {**about, "namespace": "b"}}
+    queues = [share("root"), share("all"), share("research", "all")]
+    lists: dict[Resource, list[Any]] = {PODGROUPS: [gang("Pending")], QUEUES: queues, EVENTS: [event, other]}
+
+    for name in ("research", "all", "root"):
+        found = why_queue(facts_of_queue(Canned(lists), name, "none"), name, NOW)
+        assert found.answer == "1 waits; the oldest is a/train: queue is full"
+        assert [row[-1] for row in section(found, "Waiting")] == ["queue is full"]
+
+
 class Forbidding(Canned):
     """Reads of other namespaces, and of nodes, are refused."""
 
