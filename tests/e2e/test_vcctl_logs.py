@@ -117,7 +117,7 @@ def test_a_pod_that_has_no_log_yet_says_why_and_the_others_are_printed(
     *lines, last = ran.stdout.splitlines()
     assert lines == ["[starting-ps-0] I run", "[starting-worker-1] I run, too"]
     assert last == (
-        f"Failed to logs job: pod {shell.namespace}/starting-worker-0 (Running): "
+        f"Failed to print logs of job: pod {shell.namespace}/starting-worker-0 (Running): "
         'container "main" in pod "starting-worker-0" is waiting to start: ContainerCreating; '
         f'"kubectl -n {shell.namespace} describe pod starting-worker-0" says more'
     )

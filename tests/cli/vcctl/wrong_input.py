@@ -38,7 +38,8 @@ class Case(NamedTuple):
     @property
     def begin(self) -> str:
         """How its sentence begins: the command from its end, as in Volcano."""
-        words = ["explain" if word == "why" else word for word in reversed(self.path.split()[1:])]
+        said = {"why": "explain", "logs": "print logs of", "wait": "wait for"}
+        words = [said.get(word, word) for word in reversed(self.path.split()[1:])]
         return f"{' '.join(['Failed to', *words])}: "
 
     def __str__(self) -> str:
