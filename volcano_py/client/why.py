@@ -141,12 +141,7 @@ def _state(facts: Facts, now: datetime) -> Iterable[Row]:
 
 
 def _gang_rows(gang: Gang, facts: Facts) -> Iterable[Row]:
-    failed = len(gang.failed)
-    yield (
-        f"needs {counted(gang.minimum, 'pod')} at the same time; {have(gang.placed)} a node, "
-        f"{have(gang.succeeded)} succeeded, {have(failed)} failed, {gang.waiting} {_verb(gang.waiting, 'wait')}, "
-        f"{gang.missing} {_verb(gang.missing, 'do')} not exist yet",
-    )
+    yield (f"needs {counted(gang.minimum, 'pod')} at the same time; {', '.join(_counts(gang))}",)
     if not gang.lacks:
         return
     needs = amounts.listed(real(gang.needs)) if real(gang.needs) else ""
@@ -158,9 +153,22 @@ def _gang_rows(gang: Gang, facts: Facts) -> Iterable[Row]:
     told = [f"{counted(known, 'pod')} that {_verb(known, 'exist' if facts.job is None else 'wait')}: {needs}"]
     if facts.job is None and gang.missing:  # nobody knows what they will request
         told.append(f"{counted(gang.missing, 'pod')} {_verb(gang.missing, 'do')} not exist yet")
-    if failed:
-        told.append(f"{have(failed)} failed")
+    if gang.failed:
+        told.append(f"{have(len(gang.failed))} failed")
     yield ("; ".join([lacks, *told]),)
+
+
+def _counts(gang: Gang) -> Iterable[str]:
+    """Yield how many pods are where; only the pods with a node are told if there are none."""
+    yield f"{have(gang.placed)} a node"
+    if gang.succeeded:
+        yield f"{have(gang.succeeded)} succeeded"
+    if gang.failed:
+        yield f"{have(len(gang.failed))} failed"
+    if gang.waiting:
+        yield f"{gang.waiting} {_verb(gang.waiting, 'wait')}"
+    if gang.missing:
+        yield f"{gang.missing} {_verb(gang.missing, 'do')} not exist yet"
 
 
 def _verb(number: int, verb: str) -> str:

@@ -49,7 +49,7 @@ def test_a_gang_below_its_minimum_for_failed_pods_can_never_start() -> None:
         "or delete the job, and create it with a policy for the event PodFailed, such as RestartJob",
     )
     assert section(found, "Gang") == [
-        ("needs 3 pods at the same time; 0 have a node, 0 have succeeded, 1 has failed, 2 wait, 0 do not exist yet",),
+        ("needs 3 pods at the same time; 0 have a node, 1 has failed, 2 wait",),
         ("lacks 3 pods; 2 pods that wait: cpu 4; 1 has failed",),
     ]
 

@@ -119,7 +119,7 @@ def test_the_gang_is_told_in_numbers() -> None:
     found = why_job(facts(pods=[member("w-0", "n1"), member("w-1")]), NOW)
 
     assert section(found, "Gang") == [
-        ("needs 4 pods at the same time; 1 has a node, 0 have succeeded, 0 have failed, 1 waits, 2 do not exist yet",),
+        ("needs 4 pods at the same time; 1 has a node, 1 waits, 2 do not exist yet",),
         ("lacks 3 pods: cpu 6",),
     ]
 
