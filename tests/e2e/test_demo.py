@@ -26,6 +26,8 @@ async def test_with_gangs_all_jobs_end_and_no_job_is_placed_in_part() -> None:
     phases = {job.name: {frame.jobs[index].phase for frame in frames} for index, job in enumerate(frames[0].jobs)}
     assert phases[GPU_GANG] == {"Pending", "Running"}
     assert all({"Pending", "Running"} <= phases[name] for name in TRAINING)
+    last = {job.name: (job.ended, job.pods) for job in frames[-1].jobs if job.name in TRAINING}
+    assert all(ended == pods for ended, pods in last.values()), "the picture that stays does not show the end"
 
 
 async def test_without_gangs_jobs_hold_parts_and_block_each_other() -> None:

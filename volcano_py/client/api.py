@@ -361,7 +361,10 @@ def _refusal(answer: http.client.HTTPResponse) -> ApiProblem:
     if isinstance(status, dict) and status.get("kind") == "Status":
         return ApiProblem(answer.status, str(status.get("reason", "")), _said(status), again_s)
     told = " ".join(content.decode(errors="replace").split())[:200]
-    return ApiProblem(answer.status, "", told or f"the API server answered {answer.status} {answer.reason}", again_s)
+    if told and not told.startswith("<"):
+        return ApiProblem(answer.status, "", told, again_s)
+    who = "a proxy before the API server, or another server," if told else "the API server"  # a page for a browser
+    return ApiProblem(answer.status, "", f"{who} answered {answer.status} {answer.reason}", again_s)
 
 
 def _said(status: Mapping[str, Any]) -> str:

@@ -93,9 +93,22 @@ def _of_the_queue(facts: Facts, gang: Gang, around: Surroundings) -> Answer | No
             "vcctl queue list",
             f"vcctl queue create -n {around.queue}",
         ]
-    if closed := next((one for one in around.levels if one.state and one.state != keys.QUEUE_OPEN), None):
-        return f"queue {closed.name} is {closed.state}", [f"vcctl queue operate -n {closed.name} -a open"]
-    return None
+    if facts.group is not None and not (gang.lacks or gang.waiting or gang.missing):
+        return None  # what has started runs on in a closed queue
+    return closed(around.levels)
+
+
+def closed(levels: Sequence[room.Level]) -> Answer | None:
+    """Return what to say if a queue, or one above it, is closed.
+
+    The way out names the topmost one: below it, no queue can be opened, and the queues below are opened with it.
+    """
+    found = [one for one in levels if one.state and one.state != keys.QUEUE_OPEN]
+    if not found:
+        return None
+    lowest, top = found[0], found[-1]
+    like = f", and queue {top.name} above it is {top.state}" if top is not lowest else ""
+    return f"queue {lowest.name} is {lowest.state}{like}", [f"vcctl queue operate -n {top.name} -a open"]
 
 
 def _of_the_pods(facts: Facts, gang: Gang, around: Surroundings) -> Answer | None:
@@ -182,10 +195,15 @@ def _of_the_room(facts: Facts, gang: Gang, around: Surroundings) -> Answer | Non
     worst = max(around.groups, key=lambda one: one.refusing)
     why = f"; {worst.refusing} of {worst.nodes} nodes: {worst.reason}" if worst.reason else ""
     room_for = "no room for the pod" if gang.lacks == 1 else f"room for {fitting} of the {gang.lacks} pods"
-    return f"the nodes have {room_for} that the gang lacks{why}", _more_room(facts, around.groups)
+    in_all = room.in_all(facts.nodes, gang.needs)
+    beyond = {name: amount for name, amount in gang.needs.items() if amount > in_all[name]}
+    if beyond and not worst.refusals[0][0].stays:
+        why += f"; the pods need {amounts.listed(beyond)}, and all nodes together have {amounts.listed(in_all, beyond)}"
+    return f"the nodes have {room_for} that the gang lacks{why}", _more_room(facts, around.groups, waits=not beyond)
 
 
-def _more_room(facts: Facts, groups: Sequence[room.NodeGroup]) -> list[str]:
+def _more_room(facts: Facts, groups: Sequence[room.NodeGroup], *, waits: bool) -> list[str]:
+    """Return what makes room; ``waits`` says whether it may also help to wait."""
     refusals: Counter[room.Refusal] = Counter()
     for group in groups:
         refusals.update(dict(group.refusals))
@@ -196,7 +214,8 @@ def _more_room(facts: Facts, groups: Sequence[room.NodeGroup]) -> list[str]:
         return ["add larger nodes, or lower the requests of each pod"]
     way = "add nodes, or ask for less: smaller requests or a lower minAvailable"
     own = [f"{facts.group['metadata'].get('namespace', '')}/{facts.group['metadata']['name']}"] if facts.group else []
-    return [f"wait for the holders above, {way}" if room.holders(facts.placed, facts.groups, (), own) else way]
+    waits = waits and bool(room.holders(facts.placed, facts.groups, (), own))
+    return [f"wait for the holders above, {way}" if waits else way]
 
 
 def _too_few(exist: int, needed: int) -> str:

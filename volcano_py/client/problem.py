@@ -21,5 +21,9 @@ class Unreachable(Problem):
 
 
 def in_one_line(error: Exception) -> str:
-    """Return what is wrong with a YAML text, without the name that the library has for the text."""
+    """Return what is wrong with a text, with its place; the library for YAML draws the place in lines of its own."""
+    found, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
+    if found and mark:
+        context = getattr(error, "context", None)
+        return f"line {mark.line + 1}, column {mark.column + 1}: {f'{context}: ' if context else ''}{found}"
     return " ".join(str(error).replace(' in "<unicode string>",', " in").split())

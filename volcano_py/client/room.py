@@ -24,6 +24,11 @@ class Refusal(NamedTuple):
     too_small: bool = False
     """Whether a pod does not fit even if the node is empty."""
 
+    @property
+    def stays(self) -> bool:
+        """Whether it stays when the pods on the node end."""
+        return bool(self.way) or self.too_small
+
 
 class Level(NamedTuple):
     """One queue on the way to the root, and what it still allows."""
@@ -81,6 +86,16 @@ def path_of(queue: str, queues: Iterable[Obj]) -> list[str]:
     return path
 
 
+def subtree(queue: str, queues: Sequence[Obj]) -> set[str]:
+    """Return the names of a queue and of all queues below it."""
+    return {one["metadata"]["name"] for one in queues if queue in path_of(one["metadata"]["name"], queues)}
+
+
+def queue_of(obj: Obj) -> str:
+    """Return the queue of a job or PodGroup."""
+    return str((obj.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE)
+
+
 def levels(queue: str, queues: Sequence[Obj], needed: Amounts, held: Amounts) -> list[Level]:
     """Return what each level allows a gang that needs something, and holds something already."""
     by_name = {one["metadata"]["name"]: one for one in queues}
@@ -124,9 +139,15 @@ def node_groups(nodes: Iterable[Obj], placed: Iterable[Obj], pod: Obj) -> list[N
     return found
 
 
+def in_all(nodes: Iterable[Obj], names: Iterable[str]) -> Amounts:
+    """Return what all nodes have together, whoever holds it."""
+    found = amounts.total(amounts.read((node.get("status") or {}).get("allocatable")) for node in nodes)
+    return {name: found.get(name, Fraction()) for name in names}
+
+
 def holders(placed: Iterable[Obj], groups: Iterable[Obj], needed: Iterable[str], own: Iterable[str]) -> list[Holder]:
     """Return who holds the needed resources, most of the scarcest first; ``own`` are PodGroups to leave out."""
-    queues = {_key(one): str((one.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE) for one in groups}
+    queues = {_key(one): queue_of(one) for one in groups}
     names = {_key(one): _name(one) for one in groups}
     held: dict[str, list[Amounts]] = {}
     requests = amounts.Requests()

@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from volcano_py.api import keys
-from volcano_py.client import shapes
+from volcano_py.client import room, shapes
 from volcano_py.client.access import Access
 from volcano_py.client.api import Api, Obj
 from volcano_py.client.problem import ApiProblem, Problem
@@ -81,12 +81,13 @@ def facts_of_queue(api: Api, name: str, scheduler_url: str = "") -> Facts:
     queues = _read(api, QUEUES, "", notes)
     groups = _read(api, PODGROUPS, "", notes, shapes.Group)
     placed = _read(api, PODS, "", notes, shapes.PlacedPod, fieldSelector=_HOLDING)
-    waiting = {one["metadata"]["name"] for one in groups if (one.get("spec") or {}).get("queue") == name}
+    inside = room.subtree(name, queues)
+    own = {one["metadata"]["name"] for one in groups if room.queue_of(one) in inside}
     events = [
         one
         for kind in ("Queue", "PodGroup")
         for one in _read(api, EVENTS, "", notes, shapes.Event, fieldSelector=f"involvedObject.kind={kind}")
-        if (one.get("involvedObject") or {}).get("name") in {name, *waiting}
+        if (one.get("involvedObject") or {}).get("name") in {name, *own}
     ]
     debug = _debug(api, scheduler_url, "", "", notes)
     return Facts(None, None, [], queues, groups, [], placed, events, debug, notes)

@@ -11,7 +11,7 @@ from volcano_py.client import amounts, room, scheduler_words
 from volcano_py.client.ages import age, time_of
 from volcano_py.client.amounts import Amounts
 from volcano_py.client.counting import counted, have
-from volcano_py.client.first_cause import Surroundings, first_cause, never, no_room
+from volcano_py.client.first_cause import Surroundings, closed, first_cause, never, no_room
 from volcano_py.client.gang import Gang, gang_of, phase_of, real, waiting_pod
 from volcano_py.client.waiting_facts import Facts
 
@@ -47,7 +47,7 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
     """Explain why a job, or a PodGroup, waits."""
     subject = _subject(facts)
     gang = gang_of(facts)
-    queue = _queue_of(facts.group or facts.job or {})
+    queue = room.queue_of(facts.group or facts.job or {})
     levels = room.levels(queue, facts.queues, gang.needs, gang.holds)
     pod = waiting_pod(facts)
     groups = room.node_groups(facts.nodes, facts.placed, pod) if pod else []
@@ -67,8 +67,8 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
 
 def why_queue(facts: Facts, name: str, now: datetime) -> Explanation:
     """Explain why the jobs of a queue wait."""
-    inside = _subtree(name, facts.queues)
-    own = [one for one in facts.groups if _queue_of(one) in inside]
+    inside = room.subtree(name, facts.queues)
+    own = [one for one in facts.groups if room.queue_of(one) in inside]
     waiting = sorted((one for one in own if phase_of(one) in ("", "Pending", "Inqueue", "Unknown")), key=_created)
     first = amounts.read((waiting[0].get("spec") or {}).get("minResources")) if waiting else {}
     levels = room.levels(name, facts.queues, first, {})
@@ -102,15 +102,11 @@ def _own(facts: Facts) -> tuple[str, ...]:
     return (f"{group['metadata'].get('namespace', '')}/{group['metadata']['name']}",) if group else ()
 
 
-def _queue_of(obj: Obj) -> str:
-    return str((obj.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE)
-
-
 def _queue_answer(
     name: str, waiting: Sequence[Obj], levels: Sequence[room.Level], first: Amounts, facts: Facts
 ) -> tuple[str, list[str]]:
-    if closed := next((one for one in levels if one.state and one.state != keys.QUEUE_OPEN), None):
-        return f"queue {closed.name} is {closed.state}", [f"vcctl queue operate -n {closed.name} -a open"]
+    if answer := closed(levels):
+        return answer
     if not waiting:
         return "nothing waits in it", []
     subject = _group_name(waiting[0])
@@ -144,12 +140,7 @@ def _state(facts: Facts, now: datetime) -> Iterable[Row]:
 
 
 def _gang_rows(gang: Gang, facts: Facts) -> Iterable[Row]:
-    failed = len(gang.failed)
-    yield (
-        f"needs {counted(gang.minimum, 'pod')} at the same time; {have(gang.placed)} a node, "
-        f"{have(gang.succeeded)} succeeded, {have(failed)} failed, {gang.waiting} {_verb(gang.waiting, 'wait')}, "
-        f"{gang.missing} {_verb(gang.missing, 'do')} not exist yet",
-    )
+    yield (f"needs {counted(gang.minimum, 'pod')} at the same time; {', '.join(_counts(gang))}",)
     if not gang.lacks:
         return
     needs = amounts.listed(real(gang.needs)) if real(gang.needs) else ""
@@ -161,9 +152,22 @@ def _gang_rows(gang: Gang, facts: Facts) -> Iterable[Row]:
     told = [f"{counted(known, 'pod')} that {_verb(known, 'exist' if facts.job is None else 'wait')}: {needs}"]
     if facts.job is None and gang.missing:  # nobody knows what they will request
         told.append(f"{counted(gang.missing, 'pod')} {_verb(gang.missing, 'do')} not exist yet")
-    if failed:
-        told.append(f"{have(failed)} failed")
+    if gang.failed:
+        told.append(f"{have(len(gang.failed))} failed")
     yield ("; ".join([lacks, *told]),)
+
+
+def _counts(gang: Gang) -> Iterable[str]:
+    """Yield how many pods are where; only the pods with a node are told if there are none."""
+    yield f"{have(gang.placed)} a node"
+    if gang.succeeded:
+        yield f"{have(gang.succeeded)} succeeded"
+    if gang.failed:
+        yield f"{have(len(gang.failed))} failed"
+    if gang.waiting:
+        yield f"{gang.waiting} {_verb(gang.waiting, 'wait')}"
+    if gang.missing:
+        yield f"{gang.missing} {_verb(gang.missing, 'do')} not exist yet"
 
 
 def _verb(number: int, verb: str) -> str:
@@ -246,10 +250,6 @@ def _notes(facts: Facts) -> Section:
 # Queues
 
 
-def _subtree(name: str, queues: Sequence[Obj]) -> set[str]:
-    return {one["metadata"]["name"] for one in queues if name in room.path_of(one["metadata"]["name"], queues)}
-
-
 def _created(group: Obj) -> tuple[float, str]:
     found = time_of(group["metadata"].get("creationTimestamp"))
     return (found.timestamp() if found else 0.0, group["metadata"]["name"])
@@ -265,7 +265,7 @@ def _waiting_row(group: Obj, facts: Facts, now: datetime) -> Row:
     spec = group.get("spec") or {}
     needs = amounts.listed(real(amounts.read(spec.get("minResources"))))
     when = age(group["metadata"].get("creationTimestamp"), now)
-    return (_group_name(group), _queue_of(group), phase_of(group) or "-", when, needs, _reason(group, facts) or "-")
+    return (_group_name(group), room.queue_of(group), phase_of(group) or "-", when, needs, _reason(group, facts) or "-")
 
 
 def _reason(group: Obj, facts: Facts) -> str:
@@ -275,5 +275,10 @@ def _reason(group: Obj, facts: Facts) -> str:
             "message"
         ):
             return str(job["message"])
-    about = [one for one in facts.events if (one.get("involvedObject") or {}).get("name") == metadata["name"]]
+    about = [one for one in facts.events if _is_about(one, metadata)]
     return scheduler_words.about_group(group, about)
+
+
+def _is_about(event: Obj, metadata: Obj) -> bool:
+    about = event.get("involvedObject") or {}
+    return about.get("name") == metadata["name"] and about.get("namespace") in (None, metadata.get("namespace"))

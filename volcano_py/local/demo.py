@@ -95,11 +95,12 @@ class _Run:
             await self._work(views, now)
             self._watch_gpus(views, now)
             self._result.seconds = now
-            self._show(Frame(now, views, workload.usage(self._cluster), self._note()))
+            self._show_frame(now, views)
             training = [view for view in views if view.name != workload.GPU_GANG]
             partly = [view for view in training if 0 < view.placed - view.ended < view.minimum and not view.ended]
             self._result.partly_placed = max(self._result.partly_placed, len(partly) if self._settled(partly) else 0)
             if len(self._result.ended) == workload.TRAINING_JOBS and self._result.gpu_seconds is not None:
+                self._show_frame(now, workload.jobs(self._cluster))  # the last job has just ended; this frame stays
                 return
             progress = (sum(view.placed for view in views), sum(view.ended for view in views))
             if progress != self._changed[1]:
@@ -108,6 +109,9 @@ class _Run:
                 self._result.stuck = partly
                 return
             await asyncio.sleep(POLL_S)
+
+    def _show_frame(self, now: float, views: list[JobView]) -> None:
+        self._show(Frame(now, views, workload.usage(self._cluster), self._note()))
 
     def _settled(self, partly: list[JobView]) -> bool:
         """Say whether a job stays placed in part; a gang whose binds are under way does not count."""

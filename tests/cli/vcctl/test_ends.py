@@ -69,6 +69,29 @@ def test_a_failure_that_nobody_reads_is_still_a_failure(cluster: Cluster) -> Non
     assert (ran.stdout, ran.stderr) == ("", "255\n")
 
 
+@pytest.mark.parametrize("form", ["json", "yaml", "name"])
+@pytest.mark.parametrize("line", ["queue get gone", "job list -n gone"])
+def test_a_failure_is_not_among_the_objects_that_a_program_reads(cluster: Cluster, line: str, form: str) -> None:
+    ran = shell(f"vcctl {line} -o {form} | cat; echo ${{PIPESTATUS[0]}}; vcctl {line} -o wide 2>/dev/null")
+
+    assert ran.stderr.startswith("Failed to ")
+    code, plain = ran.stdout.splitlines()
+    assert code == "255"
+    assert plain == ran.stderr.strip(), "people, and scripts for Volcano's vcctl, read standard output"
+
+
+@pytest.mark.parametrize(
+    ("line", "begin"),
+    [
+        ("job wait gone --for=delete -s ftp://x", "Failed to wait for job: "),
+        ("job logs gone -s ftp://x", "Failed to read logs of job: "),
+        ("job why gone -s ftp://x", "Failed to explain job: "),
+    ],
+)
+def test_what_fails_is_told_in_words(line: str, begin: str) -> None:
+    assert shell(f"vcctl {line}").stdout.startswith(begin)
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_is_one_sentence(cluster: Cluster) -> None:
     ran = shell("vcctl version > /dev/full; echo $?")

@@ -86,3 +86,19 @@ def test_flags_beside_a_file_are_named_because_they_have_no_effect(cluster: Clus
 
 def test_a_file_alone_warns_of_nothing(cluster: Cluster, tmp_path: Path) -> None:
     cluster.says(f"job run -f {written(tmp_path, JOB)} -n {cluster.namespace('alone')}")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: b: c", "is not YAML: line 1, column 5: mapping values are not allowed "),
+        ("a: *x", "is not YAML: line 1, column 4: found undefined alias 'x'"),
+        ("\ta: b", "is not YAML: line 1, column 1: while scanning for the next token: found character '\\t'"),
+    ],
+)
+def test_what_is_no_yaml_has_its_place_and_no_drawing(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(Problem) as problem:
+        read_documents(str(written(tmp_path, text)), VCJOBS)
+
+    assert sentence in str(problem.value)
+    assert "^" not in str(problem.value)

@@ -49,7 +49,7 @@ def test_a_gang_below_its_minimum_for_failed_pods_can_never_start() -> None:
         "or delete the job, and create it with a policy for the event PodFailed, such as RestartJob",
     )
     assert section(found, "Gang") == [
-        ("needs 3 pods at the same time; 0 have a node, 0 have succeeded, 1 has failed, 2 wait, 0 do not exist yet",),
+        ("needs 3 pods at the same time; 0 have a node, 1 has failed, 2 wait",),
         ("lacks 3 pods; 2 pods that wait: cpu 4; 1 has failed",),
     ]
 
@@ -249,6 +249,52 @@ def test_pods_of_a_pod_group_that_do_not_exist_yet_request_nobody_knows_what() -
 )
 def test_one_is_not_many(given: Facts, answer: str) -> None:
     assert why_job(given, NOW).answer == answer
+
+
+# Room
+
+
+def test_nobody_is_told_to_wait_for_more_than_all_nodes_have() -> None:
+    others = [member("b0", "n1", "big-1", "uid-big", cpu="3")]
+
+    found = explained(nodes=[machine("n1", "4"), machine("n2", "3")], others=others)
+    assert found.answer == (
+        "the nodes have room for 1 of the 4 pods that the gang lacks; 1 of 2 nodes: not enough free cpu; "
+        "the pods need cpu 8, and all nodes together have cpu 7"
+    )
+    assert found.ways_out == ("add nodes, or ask for less: smaller requests or a lower minAvailable",)
+
+    found = explained(nodes=[machine("n1", "4"), machine("n2", "4")], others=others)
+    assert "together" not in found.answer
+    assert found.ways_out[0].startswith("wait for the holders above")
+
+
+# Closed queues
+
+
+def below_closed(state: str = "Closed") -> list[Any]:
+    return [share("root"), share("all", state="Closed"), share("research", "all", state=state)]
+
+
+def test_the_topmost_closed_queue_is_to_be_opened() -> None:
+    """The controllers refuse to open a queue below a closed one, and open the queues below with the one above."""
+    way = ("vcctl queue operate -n all -a open",)
+
+    found = explained(queues=below_closed())
+    assert (found.answer, found.ways_out) == ("queue research is Closed, and queue all above it is Closed", way)
+    found = explained(queues=below_closed("Closing"))
+    assert (found.answer, found.ways_out) == ("queue research is Closing, and queue all above it is Closed", way)
+    found = why_queue(facts(queues=below_closed()), "research", NOW)
+    assert (found.answer, found.ways_out) == ("queue research is Closed, and queue all above it is Closed", way)
+
+
+def test_a_gang_that_runs_does_not_wait_for_its_closed_queue() -> None:
+    pods = [member(f"w-{number}", "n1") for number in range(4)]
+
+    found = explained(job=vcjob("Running"), group=gang("Running"), pods=pods, queues=below_closed())
+    assert (found.answer, found.ways_out) == ("it does not wait: 4 of 4 pods have a node", ())
+    found = explained(job=vcjob("Running"), group=gang("Running"), pods=pods[:3], queues=below_closed())
+    assert found.answer.startswith("queue research is Closed")
 
 
 # Schedulers

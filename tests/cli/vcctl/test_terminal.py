@@ -213,8 +213,9 @@ def test_messages_of_events_go_on_below_themselves(width: int, monkeypatch: pyte
 # Explanations
 
 
-def explained(line: str, run: Callable[..., int], out: io.StringIO) -> list[str]:
-    assert run(call_of(f"{line} --scheduler-url none", Canned(waiting_gang()), out, NOW)) == 0
+def explained(line: str, run: Callable[..., int], out: io.StringIO, queue: str = "research") -> list[str]:
+    line = line.replace("research", queue)
+    assert run(call_of(f"{line} --scheduler-url none", Canned(waiting_gang(queue)), out, NOW)) == 0
     return out.getvalue().splitlines()
 
 
@@ -239,7 +240,32 @@ def test_an_explanation_fits_on_one_screen(
         for title in titles[1:]:
             name = title.partition(" (")[0]
             assert any(one.startswith(name) for one in lines), "a part is missing"
-    assert lines[1:] == piped[1:] or width != 120
+
+
+@pytest.mark.parametrize(("line", "run"), WHYS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_an_explanation_shows_every_column_and_both_ends_of_a_name(
+    line: str, run: Callable[..., int], width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    whole = explained(line, run, io.StringIO(), LONGEST)
+    assert sum(LONGEST in one and "cpu" in one for one in whole) >= 2
+
+    for height in (24, 60):
+        monkeypatch.setenv("LINES", str(height))
+        lines = explained(line, run, Terminal(), LONGEST)
+        tables = [one.split("  ")[-1].strip() for one in lines if re.search(r"  (Verdict|Holds|Reason)$", one)]
+        assert {"Verdict", "Holds"} <= {*tables}
+        for one in lines:
+            if re.search(r"team-a\S*…", one):
+                assert re.search(r"team-a\S*…\S*42( |$)", one)
+        assert any(re.search(r"…?\S*42 +1 +cpu 1$", one) for one in lines), "what a job holds is missing"
+
+
+def test_a_pipe_gets_whole_cells() -> None:
+    piped = explained(*WHYS[0], io.StringIO(), LONGEST)
+
+    assert "…" not in "".join(piped)
 
 
 def test_rows_that_a_small_screen_leaves_out_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,18 +281,16 @@ def test_rows_that_a_small_screen_leaves_out_are_counted(monkeypatch: pytest.Mon
     assert "Events (" in small
 
 
-def waiting_gang() -> dict[Any, list[Any]]:
+def waiting_gang(queue: str) -> dict[Any, list[Any]]:
     """A gang in a queue below another one, eight holders, and events of six kinds."""
     owner = [{"kind": "Job", "name": "train", "uid": "u"}]
-    spec = {"queue": "research", "minMember": 4, "minResources": {"cpu": "8"}}
+    spec = {"queue": queue, "minMember": 4, "minResources": {"cpu": "8"}}
     state = {"phase": "Pending", "reason": "Created", "message": "the PodGroup of the job is created; its pods follow"}
     pods = [holder(number) for number in range(8)]
     groups = [{"metadata": metadata("train-u", namespace="a", ownerReferences=owner), "spec": spec, "status": {}}]
-    groups += [
-        {"metadata": {"name": f"g{number}", "namespace": "a"}, "spec": {"queue": "research"}} for number in range(8)
-    ]
+    groups += [{"metadata": {"name": f"g{number}", "namespace": "a"}, "spec": {"queue": queue}} for number in range(8)]
     tasks = [{"name": "w", "replicas": 4, "template": {"spec": {"containers": [{"resources": AMOUNTS_OF_2}]}}}]
-    job_spec = {"queue": "research", "minAvailable": 4, "tasks": tasks}
+    job_spec = {"queue": queue, "minAvailable": 4, "tasks": tasks}
     job = {"metadata": metadata("train", namespace="a", uid="u"), "spec": job_spec, "status": {"state": state}}
     return {
         VCJOBS: [job],
@@ -274,7 +298,7 @@ def waiting_gang() -> dict[Any, list[Any]]:
         PODS: pods,
         QUEUES: [
             {"metadata": {"name": name}, "spec": {"parent": parent}, "status": {"state": "Open"}}
-            for name, parent in (("research", "all"), ("all", "root"), ("root", ""))
+            for name, parent in ((queue, "all"), ("all", "root"), ("root", ""))
         ],
         NODES: [{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8", "pods": "110"}}}],
         EVENTS: [

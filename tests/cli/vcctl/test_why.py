@@ -119,7 +119,7 @@ def test_the_gang_is_told_in_numbers() -> None:
     found = why_job(facts(pods=[member("w-0", "n1"), member("w-1")]), NOW)
 
     assert section(found, "Gang") == [
-        ("needs 4 pods at the same time; 1 has a node, 0 have succeeded, 0 have failed, 1 waits, 2 do not exist yet",),
+        ("needs 4 pods at the same time; 1 has a node, 1 waits, 2 do not exist yet",),
         ("lacks 3 pods: cpu 6",),
     ]
 
@@ -282,7 +282,9 @@ def test_an_explanation_fits_on_one_screen(line: str, run: Any) -> None:
 
     lines = out.getvalue().splitlines()
     assert len(lines) <= 40
-    assert all(len(one) <= 120 for one in lines)
+    message = " ".join(["a very long sentence"] * 12)
+    assert any(one.endswith(message) for one in lines), "a pipe gets whole messages"
+    assert all(len(one) <= 120 for one in lines if message not in one)
     assert lines[0].startswith(("job a/train: ", "queue research: "))
     assert "\033" not in out.getvalue()
 
@@ -343,6 +345,20 @@ def test_only_events_of_queues_and_groups_are_read_for_a_queue() -> None:
         {"fieldSelector": f"involvedObject.kind={kind}"} for kind in ("Queue", "PodGroup")
     ]
     assert [asked for asked in api.asked if asked[0] == "pods"] == [("pods", "", HOLDING)]
+
+
+def test_a_parent_queue_says_why_the_gangs_below_it_wait() -> None:
+    """Volcano never writes the condition while a PodGroup is Pending: the reason is in its events."""
+    about = {"kind": "PodGroup", "name": "train-uid", "namespace": "a"}
+    event = {"reason": "Unschedulable", "lastTimestamp": THEN, "message": "queue is full", "involvedObject": about}
+    other = {**event, "message": "of another namespace", "involvedObject": {**about, "namespace": "b"}}
+    queues = [share("root"), share("all"), share("research", "all")]
+    lists: dict[Resource, list[Any]] = {PODGROUPS: [gang("Pending")], QUEUES: queues, EVENTS: [event, other]}
+
+    for name in ("research", "all", "root"):
+        found = why_queue(facts_of_queue(Canned(lists), name, "none"), name, NOW)
+        assert found.answer == "1 waits; the oldest is a/train: queue is full"
+        assert [row[-1] for row in section(found, "Waiting")] == ["queue is full"]
 
 
 class Forbidding(Canned):

@@ -127,7 +127,7 @@ def wrong_servers(folder: Path, configs: Kubeconfigs) -> Iterator[Case]:
         folder / "no-kubeconfig": "does not exist or is not a file; check --kubeconfig",
         configs.broken: "cannot be read",
         configs.unreachable: "cannot be reached (Connection refused); check --master, --kubeconfig and $KUBECONFIG",
-        configs.unknown: "the API server does not know you: check --kubeconfig and the user of its context",
+        configs.unknown: "your token has expired: check --kubeconfig and the user of its context",
         configs.forbidden: '"kubectl auth can-i --list" shows your rights on',
     }
     for path in ASKING:

@@ -1,11 +1,12 @@
 """What every command gets: its flags, the API server, and where to write."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from volcano_py.cli.vcctl.flags import Command, Values
 from volcano_py.cli.vcctl.texts import harmless
@@ -13,6 +14,9 @@ from volcano_py.cli.vcctl.texts import harmless
 if TYPE_CHECKING:
     from volcano_py.client.api import Api
     from volcano_py.kube.resource import Resource
+
+
+_WEBHOOK: Final = re.compile(r'failed calling webhook "[^"]*volcano\.sh"')
 
 
 def _now() -> datetime:
@@ -140,12 +144,19 @@ class Call:
             where = f" in namespace {space}" if kind.namespaced and space else ""
             return f'{where}; "{list_command}" lists those that exist' if list_command else where
         if status == 401:
-            return "; the API server does not know you: check --kubeconfig and the user of its context"
+            who = "does not know you, or your token has expired"
+            return f"; the API server {who}: check --kubeconfig and the user of its context"
         if status == 403:
             return f'; "kubectl auth can-i --list" shows your rights on {kind.label}'
         if status == 409 and getattr(problem, "reason", "") == "AlreadyExists":
             return self._taken(kind, name, namespace or self.namespace)
-        return ""
+        if 300 <= status < 400:
+            return "; it may be no API server: check --master, --kubeconfig and $KUBECONFIG"
+        if status < 500 and status != 429:
+            return ""
+        if _WEBHOOK.search(str(problem)):
+            return '; "kubectl -n volcano-system get pods" says whether the webhook manager runs'
+        return "" if "try again" in str(problem) else "; try again later"
 
     def _taken(self, kind: "Resource", name: str, namespace: str) -> str:
         """Return what to do if there is an object of the name already."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from volcano_py.cli.vcctl.call import Call
+from volcano_py.cli.vcctl.printing import cut
 from volcano_py.cli.vcctl.texts import columns, head, one_line, padded, wrapped
 from volcano_py.client import why
 from volcano_py.client.problem import Problem
@@ -11,7 +12,11 @@ from volcano_py.client.waiting_facts import facts_of_job, facts_of_queue
 from volcano_py.kube.resource import QUEUES, VCJOBS
 
 _GAP = 2
-_NAME = 30  # a name is not cut shorter than this
+_NAME: Final = 30
+_SHORT_NAME: Final = 8
+_TEXT: Final = 24
+_NAMES: Final = ("Queue",)
+"""Headers of columns of names, beside the first column."""
 _COMMANDS = ("vcctl ", "kubectl ")  # they stay in one line, so that they can be copied
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
@@ -56,7 +61,7 @@ _FORMS: Final = (_Form(), _Form(False), _Form(False, 3), _Form(False, 1), _Form(
 def _print(call: Call, found: why.Explanation) -> None:
     """Print the most legible form that fits on the screen."""
     for form in _FORMS:
-        lines = list(_laid_out(found, call.width, form))
+        lines = list(_laid_out(found, call.width, form, whole=not call.on_terminal))
         if not call.height or len(lines) < call.height:
             break
     bold, plain = (_BOLD, _PLAIN) if call.coloured else ("", "")
@@ -64,8 +69,9 @@ def _print(call: Call, found: why.Explanation) -> None:
         call.write(f"{bold}{line}{plain}\n" if is_title else f"{line}\n")
 
 
-def _laid_out(found: why.Explanation, width: int, form: _Form) -> Iterator[tuple[str, bool]]:
-    """Yield the lines, and whether each is a title."""
+def _laid_out(found: why.Explanation, width: int, form: _Form, *, whole: bool) -> Iterator[tuple[str, bool]]:
+    """Yield the lines, and whether each is a title; ``whole`` leaves tables as wide as they are."""
+    of_tables = 0 if whole else width
     for line in _wrapped(f"{found.subject}: {found.answer}", width, ""):
         yield line, True
     for section in (_shortened(one, form.rows) for one in found.sections):
@@ -74,11 +80,11 @@ def _laid_out(found: why.Explanation, width: int, form: _Form) -> Iterator[tuple
             yield "", False
         if section.headers and not form.airy:  # the title takes the place of the first header
             section = section._replace(headers=(title, *section.headers[1:]))
-            first, *lines = _columns(section, width, "")
+            first, *lines = _columns(section, of_tables, "")
             yield first, True
         else:
             yield title, True
-            lines = _columns(section, width, "  ") if section.headers else _sentences(section, width, form)
+            lines = _columns(section, of_tables, "  ") if section.headers else _sentences(section, width, form)
         yield from ((line, False) for line in lines)
     if found.ways_out:
         if form.airy:
@@ -103,14 +109,37 @@ def _sentences(section: why.Section, width: int, form: _Form) -> list[str]:
 
 
 def _columns(section: why.Section, width: int, indent: str) -> list[str]:
-    """Return a table; long names are cut first, then the last column, and a cell that is cut ends with an ellipsis."""
+    """Return a table that fits into a width (0: it need not); a cell that is cut has an ellipsis."""
     rows = [section.headers, *(tuple(one_line(cell) for cell in row) for row in section.rows)]
-    widths = [max(columns(row[place]) for row in rows) for place in range(len(section.headers))]
-    room = width - len(indent) - sum(widths[1:]) - _GAP * (len(widths) - 1)
-    if widths[0] > max(room, _NAME):
-        widths[0] = max(room, _NAME)
-        rows = [(_cut(row[0], widths[0]), *row[1:]) for row in rows]
-    return [_cut(indent + _line(row, widths), width) for row in rows]
+    longest = [max(columns(row[place]) for row in rows) for place in range(len(section.headers))]
+    if not width:
+        return [indent + _line(row, longest) for row in rows]
+    least = [columns(header) for header in ("", *section.headers[1:])]  # a title may stand in the first place
+    widths = _fitting(longest, least, width - len(indent) - _GAP * (len(longest) - 1))
+    named = [place == 0 or header in _NAMES for place, header in enumerate(section.headers)]
+    return [
+        _cut(indent + _line(_shrunk(row, widths, named if number else ()), widths), width)
+        for number, row in enumerate(rows)
+    ]
+
+
+def _fitting(longest: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Return widths that fit: long cells give way first, then the text in the last column, then shorter cells."""
+    widths, last = list(longest), len(longest) - 1
+    for other, text in ((_NAME, longest[last]), (_NAME, _TEXT), (_SHORT_NAME, _TEXT)):
+        floors = [max(text if place == last else other, header) for place, header in enumerate(least)]
+        while sum(widths) > room:
+            widest = max(range(len(widths)), key=lambda place: (widths[place] > floors[place], widths[place]))
+            if widths[widest] <= floors[widest]:
+                break
+            widths[widest] -= 1
+    return widths
+
+
+def _shrunk(row: Sequence[str], widths: Sequence[int], named: Sequence[bool]) -> list[str]:
+    """Return cells that are not wider than their columns: names lose their middle, other texts their end."""
+    names = named or [False] * len(row)
+    return [(cut if is_name else _cut)(cell, size) for cell, size, is_name in zip(row, widths, names, strict=True)]
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

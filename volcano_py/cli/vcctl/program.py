@@ -16,6 +16,7 @@ FAILED = 255
 """The exit code of every failure; Volcano's programs have it, too."""
 _VERBS: Final = {"why": "explain", "logs": "read logs of", "wait": "wait for"}
 """What a command fails to do, if its name is no verb."""
+_FOR_PROGRAMS: Final = ("json", "yaml", "name")
 
 
 def start(program: str, arguments: Sequence[str] | None = None) -> int:
@@ -56,12 +57,15 @@ def _run(program: str, words: list[str]) -> int:
 
         return print_candidates(program, words[1:])
     command, rest = find(program, words)
+    failures = sys.stdout
     try:
         if command is None:
             raise UsageProblem(_unknown(program, rest))
         if not command.run or _wants_help(command, rest):
             return _help(program, command, rest)
         flags = read_flags(command, rest)
+        if flags.text("output") in _FOR_PROGRAMS:  # Volcano's programs have no such output
+            failures = sys.stderr
         module, _, function = command.run.partition(":")
         from volcano_py.cli.vcctl.call import Call
 
@@ -72,7 +76,7 @@ def _run(program: str, words: list[str]) -> int:
     except Problem as problem:
         path = " ".join(_VERBS.get(one, one) for one in reversed(command.path[1:])) if command else "execute command"
         with suppress(BrokenPipeError):
-            print(f"Failed to{' ' if path else ''}{path}: {problem}", flush=True)
+            print(f"Failed to{' ' if path else ''}{path}: {problem}", file=failures, flush=True)
             return FAILED
         _abandon_output()
         return FAILED
