@@ -357,7 +357,7 @@ def test_a_parent_queue_says_why_the_gangs_below_it_wait() -> None:
 
     for name in ("research", "all", "root"):
         found = why_queue(facts_of_queue(Canned(lists), name, "none"), name, NOW)
-        assert found.answer == "1 waits; the oldest is a/train: queue is full"
+        assert found.answer == "1 job waits; the oldest is a/train: queue is full"
         assert [row[-1] for row in section(found, "Waiting")] == ["queue is full"]
 
 
