@@ -16,9 +16,11 @@ def create(path: str, obj: Obj, queues: Iterable[Obj] = (), options: Options | N
     return _ask(path, Request(CREATE, *_names(obj), obj), DictView(queues, **view), options)
 
 
-def update(path: str, obj: Obj, old: Obj, queues: Iterable[Obj] = (), options: Options | None = None) -> Verdict:
+def update(
+    path: str, obj: Obj, old: Obj, queues: Iterable[Obj] = (), options: Options | None = None, **view: Any
+) -> Verdict:
     """Ask about a change."""
-    return _ask(path, Request(UPDATE, *_names(obj), obj, old), DictView(queues), options)
+    return _ask(path, Request(UPDATE, *_names(obj), obj, old), DictView(queues, **view), options)
 
 
 def delete(path: str, name: str, queues: Iterable[Obj] = (), options: Options | None = None) -> Verdict:

@@ -70,6 +70,28 @@ def test_a_group_goes_to_the_queue_of_its_namespace(annotations: Any, spec: Any,
     assert list(verdict.patch) == ([] if patch is None else [{"op": "add", "path": "/spec/queue", "value": patch}])
 
 
+@pytest.mark.parametrize(
+    ("old", "spec", "patch"),
+    [
+        ("q", {"queue": "default"}, "q"),  # the definition fills in the default of a queue that is left out
+        ("q", {}, "q"),
+        ("q", {"queue": "other"}, None),
+        ("default", {"queue": "default"}, None),  # the namespace got its queue later
+        ("other", {"queue": "default"}, None),
+    ],
+)
+def test_a_group_in_the_queue_of_its_namespace_stays_there_when_it_is_written_without_a_queue(
+    old: str, spec: Any, patch: str | None
+) -> None:
+    namespaces = {"ns": {"scheduling.volcano.sh/queue-name": "q"}}
+
+    verdict = update("/podgroups/mutate", group(**spec), group(queue=old), namespaces=namespaces)
+
+    assert list(verdict.patch) == ([] if patch is None else [{"op": "add", "path": "/spec/queue", "value": patch}])
+    assert [text for text in verdict.warnings if 'stays in queue "q"' in text] == list(verdict.warnings)
+    assert bool(verdict.warnings) == (patch is not None)
+
+
 # Pods
 
 

@@ -167,7 +167,7 @@ def test_a_gang_is_refused_as_a_whole_when_one_of_it_cannot_be_bound(
             id="group-changed",
         ),
         pytest.param(
-            lambda c: added(c, a_pod("foreign", group="j1", scheduler="other")),
+            lambda c: modified(c, a_group("j1", annotations={"volcano.sh/scheduler-name": "other"})),
             "PodGroup default/j1 is gone",
             id="group-not-ours-any-more",
         ),

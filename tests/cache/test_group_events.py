@@ -53,17 +53,42 @@ def test_a_pod_group_that_comes_again_without_the_annotation_is_ours(make_cluste
 
 
 @pytest.mark.parametrize("node", ["", "n1"], ids=["waiting", "standing"])
-def test_a_pod_group_is_left_alone_while_a_pod_of_it_asks_for_another_scheduler(make_cluster: Any, node: str) -> None:
-    theirs = a_pod("theirs", group="g1", scheduler="other", node=node)
-    cache = make_cluster(a_node("n1"), a_group("g1"), a_pod("ours", group="g1"))
+def test_a_pod_group_is_ours_while_a_pod_of_it_is(make_cluster: Any, node: str) -> None:
+    theirs, ours = a_pod("theirs", group="g1", scheduler="other", node=node), a_pod("ours", group="g1")
+    cache = make_cluster(a_node("n1"), a_group("g1"), theirs)
     seen = [cache.store.job(KEY) is not None]
 
-    added(cache, theirs)
+    added(cache, ours)
     seen.append(cache.store.job(KEY) is not None)
-    deleted(cache, theirs)
+    deleted(cache, ours)
     seen.append(cache.store.job(KEY) is not None)
 
-    assert seen == [True, False, True]
+    assert seen == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("more", "minimum", "of_drivers"),
+    [
+        pytest.param({}, 3, 1, id="waits"),
+        pytest.param({"node": "n1"}, 2, 0, id="has-a-node"),
+        pytest.param({"node": "n1", "phase": "Succeeded"}, 2, 0, id="has-succeeded"),
+        pytest.param({"node": "n1", "phase": "Failed"}, 3, 1, id="has-failed"),
+        pytest.param({"node": "n1", "terminating": True}, 3, 1, id="leaves-its-node"),
+    ],
+)
+def test_a_pod_that_another_scheduler_has_placed_fills_its_part_of_the_minimum(
+    make_cluster: Any, more: dict[str, Any], minimum: int, of_drivers: int
+) -> None:
+    group = a_group("g1", min_available=3, min_task_member={"driver": 1, "worker": 2})
+    driver = {"group": "g1", "scheduler": "default-scheduler", "role": "driver"}
+    cache = make_cluster(a_node("n1"), group, a_pod("driver", **driver), a_pod("worker", group="g1"))
+
+    modified(cache, a_pod("driver", **driver, **more))
+
+    job = cache.store.job(KEY)
+    assert (job.min_available, dict(job.task_min_available)) == (minimum, {"driver": of_drivers, "worker": 2})
+    deleted(cache, a_pod("driver", **driver))
+    assert cache.store.job(KEY).min_available == 3
 
 
 def test_the_order_of_pod_group_and_foreign_pod_does_not_matter(make_cluster: Any) -> None:
@@ -249,8 +274,8 @@ def test_a_queue_with_a_quantity_that_cannot_be_read_is_left_out_until_it_can(ma
 
 def test_a_snapshot_says_why_a_group_that_exists_is_left_out_until_it_is_not(make_cluster: Any) -> None:
     theirs = a_pod("theirs", group="g1", scheduler="other")
-    cache = make_cluster(a_group("g1"), a_pod("ours", group="g1"), theirs)
-    assert "names another scheduler" in cache.snapshot().withheld[KEY]
+    cache = make_cluster(a_group("g1"), theirs)
+    assert "left to the scheduler" in cache.snapshot().withheld[KEY]
 
     deleted(cache, theirs)
     assert cache.snapshot().withheld == {}

@@ -186,6 +186,21 @@ def test_the_types_of_all_expressions_fit(asked: object, policies: Policies) -> 
     assert {name: policies.status(name).get("typeChecking", {}) for name in names} == {name: {} for name in names}
 
 
+def test_a_group_without_a_queue_stays_in_that_of_its_namespace(asked: object, policies: Policies) -> None:
+    team = {keys.QUEUE_NAME: "team"}
+
+    def written(before: str, after: Obj) -> str:
+        old, obj = (big("podgroups", spec, "stays") for spec in ({"queue": before}, after))
+        answer = policies.answer(Ask("", "podgroups", UPDATE, obj, old, annotations=team))
+        return str(answer.obj["spec"]["queue"])
+
+    assert [written("team", {}), written("team", {"queue": "third"}), written("other", {})] == [
+        "team",
+        "third",
+        "default",
+    ]
+
+
 def test_a_field_that_does_not_exist_would_be_found(asked: object, policies: Policies) -> None:
     policy = next(one for one in objects("ValidatingAdmissionPolicy") if one["metadata"]["name"].startswith("podgroup"))
     policy = copy.deepcopy(policy)

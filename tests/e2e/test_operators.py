@@ -140,6 +140,18 @@ async def test_workers_that_join_a_running_ray_cluster_are_placed() -> None:
         assert group["metadata"]["annotations"]["team"] == "search"
 
 
+async def test_executors_join_a_driver_that_another_scheduler_has_placed() -> None:
+    async with playing("spark", TOO_LITTLE) as (operator, system):
+        system.cluster.create(copy.deepcopy(ROOM))
+        driver, executors = (copy.deepcopy(entry) for entry in operator.facts["pods"])
+        driver["spec"] |= {"schedulerName": "default-scheduler", "nodeName": "big"}
+
+        await operator.begin()
+        await operator.make_pods([driver, executors])
+        await until(lambda: len(operator.running()) == 1 + executors["count"])
+        await until(lambda: operator.phase() == "Running")
+
+
 def test_every_operator_says_what_it_writes_and_where_that_was_read() -> None:
     assert len(FACTS) == 7
     for name, facts in FACTS.items():

@@ -160,6 +160,23 @@ def test_every_kind_is_judged(writer: Writer, own_queue: str) -> None:
     assert {path: bad for path, (_, bad) in verdicts.items() if DENIED not in bad} == {}
 
 
+def test_an_operator_that_writes_no_queue_leaves_a_group_in_the_queue_of_its_namespace(
+    plane: ControlPlane, webhooks: Webhooks, own_queue: str
+) -> None:
+    annotations = {"scheduling.volcano.sh/queue-name": own_queue}
+    body = {"metadata": {"name": f"team-{own_queue}", "annotations": annotations}}
+    namespace = plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
+    groups = f"{GROUPS.partition('/namespaces/')[0]}/namespaces/{namespace}/podgroups"
+    made = plane.request("POST", groups, manifest(a_group("g", namespace="", queue="")))
+
+    spec = {field: written for field, written in made["spec"].items() if field != "queue"}
+    again = plane.request("PUT", f"{groups}/g", {**made, "spec": spec})
+    other = plane.request("PATCH", f"{groups}/g", {"spec": {"queue": "elsewhere"}}, content_type=MERGE)
+    plane.request("DELETE", f"{groups}/g")
+
+    assert [one["spec"]["queue"] for one in (made, again, other)] == [own_queue, own_queue, "elsewhere"]
+
+
 def bursts(writer: Writer, rounds: int) -> list[str]:
     """Change queues and use them without a pause, in two threads; return the wrong ones of 26 verdicts per round."""
     wrong: list[str] = []

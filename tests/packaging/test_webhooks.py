@@ -13,6 +13,11 @@ from volcano_py.admission.queue_guard import QUEUE_PATH, STATE_CHANGES
 from volcano_py.cli.vc_webhook_manager import _options, webhooks_parser
 from volcano_py.cli.volcano_flags import ADMISSION_FLAGS, ignored_flags
 
+LOSES_ITS_QUEUE = (
+    'request.operation == "CREATE" || '
+    '((has(object.spec) && has(object.spec.queue) ? object.spec.queue : "") in ["", "default"] && '
+    '!((has(oldObject.spec) && has(oldObject.spec.queue) ? oldObject.spec.queue : "") in ["", "default"]))'
+)
 FOLDER = REPOSITORY / "manifests" / "webhooks"
 NAMESPACE = "volcano-system"
 
@@ -62,6 +67,13 @@ def test_a_configuration_is_volcanos(webhook: Webhook) -> None:
     assert found.get("namespaceSelector") == (None if cluster_wide else {"matchExpressions": [others]})
     assert found.get("reinvocationPolicy") == ("Never" if webhook.mutates else None)
     assert [one["name"] for one in more] == (["validatequeuestatus.volcano.sh"] if webhook.path == QUEUE_PATH else [])
+
+
+def test_podgroups_that_keep_their_queue_are_not_reviewed() -> None:
+    """The scheduler writes the statuses of PodGroups with the whole object."""
+    (hook,) = configuration(WEBHOOKS["/podgroups/mutate"])["webhooks"]
+
+    assert [condition["expression"] for condition in hook["matchConditions"]] == [LOSES_ITS_QUEUE]
 
 
 def test_states_of_queues_are_reviewed_where_queues_are_and_only_if_they_change() -> None:

@@ -165,7 +165,10 @@ def test_statuses_are_written_one_batch_per_job_in_order_of_names() -> None:
     ("task", "text"),
     [
         pytest.param(
-            a_task("p"), "the pod names no PodGroup: set the annotation scheduling.k8s.io/group-name", id="none"
+            a_task("p"),
+            "the pod has no PodGroup yet: the controllers make one, and an event of the pod says if they cannot; "
+            "without them, set the annotation scheduling.k8s.io/group-name",
+            id="none",
         ),
         pytest.param(
             a_task("p", job="x"), 'PodGroup "x" does not exist in the namespace of the pod: create it', id="missing"

@@ -44,7 +44,7 @@ _ALL: Final = (
     Webhook("/jobs/validate", "validatejob.volcano.sh", keys.BATCH_GROUP, "jobs", _CHANGES),
     Webhook("/queues/mutate", "mutatequeue.volcano.sh", keys.SCHEDULING_GROUP, "queues"),
     Webhook("/queues/validate", "validatequeue.volcano.sh", keys.SCHEDULING_GROUP, "queues", (CREATE, UPDATE, DELETE)),
-    Webhook("/podgroups/mutate", "mutatepodgroup.volcano.sh", keys.SCHEDULING_GROUP, "podgroups"),
+    Webhook("/podgroups/mutate", "mutatepodgroup.volcano.sh", keys.SCHEDULING_GROUP, "podgroups", _CHANGES),
     Webhook("/podgroups/validate", "validatepodgroup.volcano.sh", keys.SCHEDULING_GROUP, "podgroups"),
     Webhook("/pods/mutate", "mutatepod.volcano.sh", "", "pods"),
     Webhook("/pods/validate", "validatepod.volcano.sh", "", "pods"),

@@ -1,9 +1,9 @@
 """PodGroup, Queue and PriorityClass events.
 
-A PodGroup is ours unless one of its pods names another scheduler, or its annotation ``volcano.sh/scheduler-name`` does.
-The controllers write this annotation on the PodGroups of jobs that name another scheduler, since such a PodGroup may
-have no pods yet. While a PodGroup is not ours, it is kept out of the store, so that it is neither scheduled nor
-written.
+A PodGroup is not ours if its annotation ``volcano.sh/scheduler-name`` names another scheduler, or if its pods do and
+none of them is ours. The controllers write this annotation on the PodGroups of jobs that name another scheduler, since
+such a PodGroup may have no pods yet. While a PodGroup is not ours, it is kept out of the store, so that it is neither
+scheduled nor written.
 
 Pods without a PodGroup may form a gang by annotations. A PodGroup of the same name replaces that gang, even if the
 PodGroup cannot be read.
@@ -22,6 +22,7 @@ from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.cache.annotation_gangs import AnnotationGangs, is_annotation_gang
 from volcano_py.cache.assumed_queue import AssumedQueue
 from volcano_py.cache.changes import Change
+from volcano_py.cache.foreign_pods import ForeignPod, ForeignPods
 from volcano_py.cache.groups import PriorityTable, job_record, queue_record, same_gang, shown_allocated
 from volcano_py.cache.preemptability import unreadable_budgets
 from volcano_py.cache.state import ClusterState
@@ -57,7 +58,7 @@ class PodGroupEvents:
         self._problems: dict[JobKey, str] = {}  # why existing PodGroups cannot be read
         self._records: dict[JobKey, JobRecord] = {}  # every readable PodGroup, ours or not
         self._classes: dict[JobKey, str] = {}  # name of its PriorityClass
-        self._foreign: dict[JobKey, set[str]] = {}  # uids of its pods that name another scheduler
+        self._foreign = ForeignPods()
         self._odd_budgets: dict[JobKey, list[str]] = {}  # what is wrong with annotations that have no effect
         self._left_to: dict[JobKey, str] = {}  # the other scheduler that its annotation names
 
@@ -86,6 +87,8 @@ class PodGroupEvents:
         """Take in what the annotations of one of our pods say about its gang."""
         for gang in self._gangs.join(key, pod, has_group=key in self._records):
             self._show(gang)
+        if key in self._foreign:
+            self._show(key)  # its first pod that is ours may make it ours
 
     def leave(self, uid: str) -> None:
         """Remove a pod from its gang by annotations: it ended, is gone, is not ours, or cannot be read."""
@@ -94,7 +97,7 @@ class PodGroupEvents:
 
     def recount(self, key: JobKey | None) -> None:
         """Note that a pod has ended or is gone: it changes the number of pods that a waiting gang has."""
-        if key is not None and key in self._gangs:
+        if key is not None and (key in self._gangs or key in self._foreign):
             self._show(key)
 
     def assume_queue(self) -> None:
@@ -124,25 +127,14 @@ class PodGroupEvents:
         message = decision.message + self._gangs.note(job.key)
         return None if message == place.record.condition else msgspec.structs.replace(decision, message=message)
 
-    def add_foreign_pod(self, key: JobKey, uid: str) -> None:
-        """Note that a pod of this group names another scheduler."""
-        members = self._foreign.setdefault(key, set())
-        members.add(uid)
-        if len(members) == 1:
+    def note_foreign_pod(self, uid: str, pod: ForeignPod | None) -> None:
+        """Note what counts of a pod that names another scheduler; None if it is gone."""
+        for key in self._foreign.note(uid, pod):
             self._show(key)
 
-    def remove_foreign_pod(self, key: JobKey, uid: str) -> None:
-        """Note that a pod that names another scheduler is gone or has left the group."""
-        members = self._foreign.get(key)
-        if members is not None:
-            members.discard(uid)
-            if not members:
-                del self._foreign[key]
-                self._show(key)
-
     def is_ours(self, key: JobKey) -> bool:
-        """Say whether neither this group nor one of its pods names another scheduler."""
-        return key not in self._foreign and key not in self._left_to
+        """Say whether this group names no other scheduler, and its pods name none or some of them are ours."""
+        return key not in self._left_to and (key not in self._foreign or bool(self._state.store.tasks_of(key)))
 
     def reprioritise(self) -> None:
         """Give every job the present priority of its class."""
@@ -203,14 +195,11 @@ class PodGroupEvents:
         """Return the record that the store should have of a job; None and the reason if it should have none."""
         known = self._records.get(key)
         if known is not None and self.is_ours(key):
-            return known, ""
+            return self._foreign.rest(known), ""
         if key in self._left_to:
             return None, f"PodGroup {key} is left to scheduler {self._left_to[key]}, which its job names"
         if known is not None:
-            return (
-                None,
-                f"PodGroup {key} waits: one of its pods names another scheduler; give all its pods the same scheduler",
-            )
+            return None, f"PodGroup {key} is left to the scheduler that its pods name"
         if key in self._problems:
             return None, self._problems[key]
         return self._gangs.record(key), self._gangs.problem(key)
@@ -226,7 +215,7 @@ class PodGroupEvents:
         if after is None:
             store.remove_job(key)
             if key in self._records:
-                log.info("PodGroup left to another scheduler: its job or one of its pods names it", pod_group=str(key))
+                log.info("PodGroup left to another scheduler: its job or its pods name it", pod_group=str(key))
         else:
             store.set_job(after)
             self.assume_queue()

@@ -7,7 +7,7 @@
     ours, ended                       SUCCEEDED or FAILED, on no node; it counts in its job
     of another scheduler, on a node   counted on the node, marked foreign
     of another, nominated to a node   PENDING, marked foreign; it has nominated room
-    of another scheduler, otherwise   not kept; its PodGroup is not ours while it exists
+    of another scheduler, otherwise   not kept; its PodGroup is ours only if it also has pods of ours
     cannot be read, on a node         its last known state stays, and the node is closed
     cannot be read, otherwise         not kept and not scheduled
 
@@ -20,10 +20,10 @@ from dataclasses import replace
 
 import msgspec
 
-from volcano_py.api import keys
 from volcano_py.api.core import Pod
 from volcano_py.cache.assumed_nominations import AssumedNominations
 from volcano_py.cache.changes import Change
+from volcano_py.cache.foreign_pods import foreign_pod
 from volcano_py.cache.group_events import PodGroupEvents
 from volcano_py.cache.node_events import NodeEvents
 from volcano_py.cache.pods import ShapeReader, is_terminal, nominated_node, task_record, task_status
@@ -32,7 +32,7 @@ from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable_objects import Unreadable, UnreadableObjects
 from volcano_py.kube.delivery import Event, EventType, Quarantined
 from volcano_py.ledger.ledger import Ledger
-from volcano_py.model.objects import JobKey, TaskRecord
+from volcano_py.model.objects import TaskRecord
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.task_place import TaskPlace
@@ -73,7 +73,6 @@ class PodEvents:
         self._shapes = ShapeReader(queue_admission=queue_admission)
         self._waiting: dict[str, Shape] = {}  # uid of every task that is PENDING or BINDING -> shape
         self._before_eviction: dict[str, TaskStatus] = {}  # uid of a task whose eviction is assumed -> shown status
-        self._foreign_groups: dict[str, JobKey] = {}  # uid of a pod of another scheduler -> its group
 
     def on_events(self, events: list[Event[Pod]]) -> None:
         """Apply changes in order."""
@@ -107,7 +106,7 @@ class PodEvents:
             return
         node = "" if is_terminal(pod) else pod.spec.node_name
         if pod.spec.scheduler_name not in self._scheduler_names:
-            self._note_foreign_group(pod)
+            self._groups.note_foreign_pod(uid, foreign_pod(pod))
             if not node and not (nominated_node(pod) and task_status(pod) is TaskStatus.PENDING):
                 self._readable(uid)
                 self._drop(uid, place)
@@ -130,9 +129,7 @@ class PodEvents:
     def remove(self, uid: str) -> None:
         """Forget a pod that is gone."""
         self._readable(uid)
-        group = self._foreign_groups.pop(uid, None)
-        if group is not None:
-            self._groups.remove_foreign_pod(group, uid)
+        self._groups.note_foreign_pod(uid, None)
         self._binds.forget(uid)
         self._drop(uid, self._store.task(uid))
 
@@ -265,20 +262,6 @@ class PodEvents:
         self._groups.leave(uid)
         self._groups.recount(place.record.key)
         self._state.note(Change.POD if place.status in _ENDED else Change.POD_GONE)
-
-    def _note_foreign_group(self, pod: Pod) -> None:
-        uid = pod.metadata.uid
-        name = pod.metadata.annotations.get(keys.GROUP_NAME)
-        group = JobKey(pod.metadata.namespace, name) if name else None
-        before = self._foreign_groups.get(uid)
-        if group == before:
-            return
-        if before is not None:
-            del self._foreign_groups[uid]
-            self._groups.remove_foreign_pod(before, uid)
-        if group is not None:
-            self._foreign_groups[uid] = group
-            self._groups.add_foreign_pod(group, uid)
 
     # Unreadable pods
 

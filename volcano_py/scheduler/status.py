@@ -236,7 +236,10 @@ def _attempt_text(ssn: Session, row: int) -> tuple[str, str] | None:
 def _shape_text(ssn: Session, job_row: int, shape_id: int, namespace: str, group: str | None) -> tuple[str, str]:
     """Return the text of tasks of one job and shape that had no node."""
     if group is None:
-        text = f"the pod names no PodGroup: set the annotation {keys.GROUP_NAME}"
+        text = (
+            "the pod has no PodGroup yet: the controllers make one, and an event of the pod says if they cannot; "
+            f"without them, set the annotation {keys.GROUP_NAME}"
+        )
     elif ssn.state.jobs.records[job_row] is None:
         missing = f'PodGroup "{group}" does not exist in the namespace of the pod: create it'
         text = ssn.state.outcome.withheld.get(JobKey(namespace, group), missing)

@@ -62,7 +62,7 @@ OTHERS: Final = {
             path=path, operation="CONNECT", says=f"expect operation to be {allowed}", unreachable=NEVER_ASKED
         )
         for path, allowed in (
-            ("/podgroups/mutate", "'CREATE'"),
+            ("/podgroups/mutate", "'CREATE' or 'UPDATE'"),
             ("/pods/mutate", "'CREATE'"),
             ("/pods/validate", "'CREATE'"),
             ("/jobflows/validate", "'CREATE' or 'UPDATE'"),

@@ -140,6 +140,18 @@ async def test_a_failing_api_server_only_delays_the_work(server: ApiServer) -> N
         await until(lambda: all(group_of(server, pod["metadata"]["name"]) for pod in pods))
 
 
+async def test_a_group_that_is_refused_is_reported_at_once_and_made_when_nothing_is_wrong_any_more(
+    server: ApiServer,
+) -> None:
+    async with controllers(server.url):
+        refusal = server.faults.add(Fault("reply", verb="create", resource=GROUPS, times=None, code=403))
+        put_pod(server, "p1")
+        await until(lambda: "FailedPodGroup" in event_reasons(server, "Pod", "p1"))
+
+        server.faults.remove(refusal)
+        await until(lambda: group_of(server, "p1"))
+
+
 async def test_a_group_that_cannot_be_written_is_reported_on_its_pods(server: ApiServer) -> None:
     async with controllers(server.url, attempts=1):
         put_pod(server, "p1", annotations={"scheduling.volcano.sh/queue-name": "No Queue"})

@@ -82,7 +82,7 @@ class Operator:
                 pod["metadata"]["namespace"] = "default"
                 pod["metadata"]["name"] += f"-{index}" if entry["count"] > 1 else ""
                 pod["metadata"]["annotations"] |= _AT_ONCE
-                pod["spec"] |= {"schedulerName": keys.SCHEDULER_NAME, "restartPolicy": "Never"}
+                pod["spec"] = {"schedulerName": keys.SCHEDULER_NAME, "restartPolicy": "Never", **pod["spec"]}
                 self._create(pod, "v1", "Pod")
 
     async def sync(self) -> None:

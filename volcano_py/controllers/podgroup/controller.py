@@ -32,6 +32,12 @@ EVENT_FAILED: Final = "FailedPodGroup"
 EVENT_CYCLE: Final = "OwnerCycle"
 _TIMEOUT_S: Final = 10.0
 _COPIES_S: Final = 10.0  # until the next look whether the PodGroup that a copied pod names is gone
+_REFUSED: Final = (
+    errors.BadRequest,
+    errors.Forbidden,
+    errors.Invalid,
+)  # somebody must act: a retry alone changes nothing
+_TOLD_AGAIN_S: Final = 600.0
 _PODS_AT_ONCE: Final = 8  # patches of pods of one group under way
 _PODS_WITH_EVENT: Final = 10  # pods that get an event when their group is given up
 
@@ -57,6 +63,7 @@ class PodGroupController:
         self._waiting: dict[GroupKey, set[str]] = {}  # keys of pods that need the group
         self._written: Recent[tuple[str, str]] = Recent(context.clock)  # uid and version of annotated pods
         self._created: Recent[str] = Recent(context.clock)  # keys of PodGroups
+        self._told: Recent[str] = Recent(context.clock, _TOLD_AGAIN_S)  # keys of PodGroups whose refusal was reported
         self._queue: WorkQueue[GroupKey] = WorkQueue(
             self.name,
             self._reconcile,
@@ -163,6 +170,15 @@ class PodGroupController:
     # Reconciling
 
     async def _reconcile(self, key: GroupKey) -> None:
+        try:
+            await self._look_at(key)
+        except _REFUSED as error:
+            if str(key) not in self._told:
+                self._told.add(str(key))
+                self._report_failure(key, error)
+            raise
+
+    async def _look_at(self, key: GroupKey) -> None:
         if not self._served(PODGROUPS):
             self._queue.add_later(key, UNSERVED_S)
             return
