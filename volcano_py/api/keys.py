@@ -116,6 +116,7 @@ REASON_NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 REASON_NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
 REASON_NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
 REASON_PREEMPTION: Final = "PreemptionByScheduler"
+REASON_BEST_EFFORT_WAITS: Final = "BestEffortPodsWait"  # ours: a gang lacks only pods without requests
 REASON_GANG_READY: Final = "tasks in gang are ready to be scheduled"
 EVENT_SCHEDULED: Final = "Scheduled"
 EVENT_WAITING_FOR_VOLUMES: Final = "WaitingForVolumes"

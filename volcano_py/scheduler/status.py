@@ -111,7 +111,7 @@ def phases(ssn: Session) -> NDArray[np.int8]:
     """
     jobs, counts = ssn.state.jobs, ssn.state.jobs.counts
     incomplete = np.zeros(len(jobs), dtype=bool)
-    incomplete[[row for row, conditions in ssn.state.outcome.conditions.items() if _complains(conditions)]] = True
+    incomplete[[row for row, conditions in ssn.state.outcome.conditions.items() if _is_incomplete(conditions)]] = True
     past = counts[_PAST].sum(axis=0) + leaving(ssn.state)
     ended = np.zeros(len(jobs), dtype=bool)
     ended[without_pods(jobs, PodGroupPhase.COMPLETED)] = True
@@ -130,6 +130,14 @@ def phases(ssn: Session) -> NDArray[np.int8]:
 
 def _complains(conditions: Iterable[GroupCondition]) -> bool:
     return any(condition.type == keys.CONDITION_UNSCHEDULABLE and condition.status for condition in conditions)
+
+
+def _is_incomplete(conditions: Iterable[GroupCondition]) -> bool:
+    """Say whether a gang lacks more than best-effort pods: without them, its phase is that of a gang that waits.
+
+    Policies of jobs act on the phase Unknown, and in Volcano they do not act on such a gang.
+    """
+    return _complains(one for one in conditions if one.reason != keys.REASON_BEST_EFFORT_WAITS)
 
 
 def _group_decisions(
