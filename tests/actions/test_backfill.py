@@ -42,7 +42,37 @@ def test_a_gang_runs_in_part_if_its_best_effort_members_find_no_place() -> None:
     tasks = (*tasks_of("j", 1, ONE), *tasks_of("j", 2, NOTHING, first=1))
     world = World((a_node("n1", pods=2),), jobs=(a_job("j", min_available=3),), tasks=tasks)
 
-    assert cycle(world, ALL).gangs == [["j-0"], ["j-1"]]
+    found = cycle(world, ALL)
+
+    assert found.gangs == [["j-0"], ["j-1"]]
+    (condition,) = found.groups["j"].conditions
+    assert (condition.type, condition.status, condition.reason) == ("Unschedulable", True, "BestEffortPodsWait")
+    assert condition.message == (
+        "1/3 tasks in gang unschedulable: pod group is not ready, 1 Pending, 2 Binding, 3 minAvailable; "
+        "Pending: 1 Unschedulable. Origin reason is j-2: 0/1 nodes are unavailable: 1 node(s) pod number exceeded."
+    )
+
+
+def test_a_gang_of_best_effort_members_is_not_ready_while_its_queue_is_closed() -> None:
+    queue = QueueRecord("default", state="Closed")
+    job = a_job("j", min_available=2, phase="Pending")
+    world = World((a_node("n1"),), queues=(queue,), jobs=(job,), tasks=tasks_of("j", 2, NOTHING))
+    found = cycle(world, ALL)
+
+    (condition,) = found.groups["j"].conditions
+    assert (condition.type, condition.status) == ("Unschedulable", True)
+    assert "pod group is not ready" in condition.message
+    assert 'queue "default" is Closed' in condition.message
+
+
+def test_a_running_gang_that_lacks_only_best_effort_members_keeps_its_phase() -> None:
+    """As in Volcano: policies of jobs act on the phase Unknown."""
+    tasks = (*tasks_of("j", 1, ONE, status=TaskStatus.RUNNING, node="n1"), *tasks_of("j", 1, NOTHING, first=1))
+    world = World((a_node("n1", pods=1),), jobs=(a_job("j", min_available=2, phase="Inqueue"),), tasks=tasks)
+    found = cycle(world, ALL)
+
+    assert found.groups["j"].phase == "Inqueue"
+    assert [one.reason for one in found.groups["j"].conditions] == ["BestEffortPodsWait"]
 
 
 def test_best_effort_members_of_a_gang_that_is_not_complete_are_taken_back() -> None:

@@ -10,6 +10,7 @@ from volcano_py.framework.contract.extension_points import JobEnqueueable, Vote
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.model.objects import JobKey, QueueRecord
+from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins import PLUGINS
 
 ONE = a_shape(cpu=1)
@@ -85,6 +86,46 @@ def test_a_job_stays_enqueued_while_its_phase_is_on_its_way() -> None:
     asked = cycle(store, OVERCOMMIT, memory=later.memory)
     assert JobKey("ns", "first") in asked.memory.enqueued
     assert len(asked.memory.enqueued) == 2
+
+
+FULL = {"cpu": 4000.0}
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Inqueue", "Running", "Unknown"])
+@pytest.mark.parametrize("plugin", ["overcommit", "capacity", "proportion"])
+@pytest.mark.parametrize("left", [(), (TaskStatus.FAILED, TaskStatus.SUCCEEDED)], ids=["no-pods", "ended-pods"])
+def test_the_group_of_a_workload_without_pods_reserves_nothing(
+    phase: str, plugin: str, left: tuple[TaskStatus, ...]
+) -> None:
+    """Its Job of Kubernetes is suspended, or has failed and its pods were removed."""
+    gone = a_job("gone", phase=phase, min_resources=FULL, min_available=4, priority=9, follows_pods=True)
+    other = a_job("other", phase="Pending", min_resources=FULL, min_available=4)
+    ended = [task for n, status in enumerate(left) for task in tasks_of("gone", 1, ONE, first=n, status=status)]
+    world = World((a_node("n1", cpu=4),), jobs=(gone, other), tasks=(*ended, *tasks_of("other", 4, ONE)))
+    found = cycle(world, a_policy(DEFAULT + f"  - name: {plugin}\n"))
+
+    assert len(found.binds) == 4
+    assert found.groups["gone"].phase == "Pending" if "gone" in found.groups else phase == "Pending"
+
+
+def test_the_group_of_a_workload_is_enqueued_when_its_first_pod_comes() -> None:
+    job = a_job("j", phase="Pending", min_resources=SOME, min_available=1, follows_pods=True)
+    world = World((a_node("n1", cpu=2),), jobs=(job,))
+    store = world.store()
+    before = cycle(store, OVERCOMMIT)
+    for task in tasks_of("j", 1, ONE):
+        store.set_task(task.record, task.shape, task.status, task.node)
+    after = cycle(store, OVERCOMMIT, memory=before.memory)
+
+    assert (enqueued(before), after.binds) == (set(), [("j-0", "n1")])
+
+
+def test_a_group_that_is_enqueued_before_its_pods_are_made_keeps_its_room() -> None:
+    early = a_job("early", phase="Inqueue", min_resources=FULL, min_available=4)
+    late = a_job("late", phase="Pending", min_resources=FULL, min_available=4)
+    world = World((a_node("n1", cpu=4),), jobs=(early, late), tasks=tasks_of("late", 4, ONE))
+
+    assert not cycle(world, OVERCOMMIT).binds
 
 
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])

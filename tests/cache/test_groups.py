@@ -4,7 +4,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.api.meta import Condition
+from volcano_py.api.meta import Condition, OwnerReference
 from volcano_py.api.scheduling import NodeGroups, PodGroup, Queue, QueueAffinity, QueueGuarantee, QueueSpec
 from volcano_py.cache.groups import PriorityTable, job_record, queue_record, same_gang
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, NodeGroupAffinity, QueueRecord, TopologyTexts
@@ -53,6 +53,30 @@ def test_a_record_says_what_a_pod_group_asks_for_and_where_it_stands() -> None:
         conditions=(GroupCondition("Unschedulable", True, "R", "M", "7"),),
         running=1,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "follows"),
+    [
+        pytest.param("podgroup-7", ("batch/v1", "Job", "7"), True, id="job-of-kubernetes"),
+        pytest.param("podgroup-7", ("apps/v1", "ReplicaSet", "7"), True, id="replica-set"),
+        pytest.param("podgroup-7", ("v1", "Pod", "7"), True, id="bare-pod"),
+        pytest.param("podgroup-7", ("argoproj.io/v1alpha1", "Workflow", "7"), True, id="custom-resource"),
+        pytest.param("podgroup-7", ("batch.volcano.sh/v1alpha1", "Job", "7"), False, id="vcjob-named-podgroup"),
+        pytest.param("podgroup-7", ("batch/v1", "Job", "8"), False, id="another-owner"),
+        pytest.param("podgroup-7", None, False, id="nobody"),
+        pytest.param("train", ("batch/v1", "Job", "7"), False, id="written-by-users"),
+    ],
+)
+def test_the_group_of_a_workload_follows_its_pods(name: str, owner: tuple[str, str, str] | None, follows: bool) -> None:
+    group = a_group(name)
+    if owner is not None:
+        reference = OwnerReference(api_version=owner[0], kind=owner[1], name="w", uid=owner[2], controller=True)
+        group = msgspec.structs.replace(
+            group, metadata=msgspec.structs.replace(group.metadata, owner_references=[reference])
+        )
+
+    assert job_record(group, PriorityTable(), "default").follows_pods is follows
 
 
 def test_an_empty_queue_is_the_default_queue() -> None:

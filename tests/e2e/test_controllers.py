@@ -14,7 +14,7 @@ from tests.controlplane.rest import ApiFailure
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controllers import Controllers
-from tests.e2e.daemon import Daemon
+from tests.e2e.daemon import GANG_CONF, Daemon
 from volcano_py.testing import a_group, a_pod, a_queue, manifest
 
 SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
@@ -54,6 +54,17 @@ def deployment(name: str, replicas: int, pool: str, annotations: dict[str, str] 
     }
 
 
+def job(name: str, pods: int, pool: str) -> dict[str, Any]:
+    """Return a Job of Kubernetes whose pods are a gang of 500m each."""
+    spec = manifest(a_pod(cpu="500m"), spec={"nodeSelector": {POOL: pool}, "restartPolicy": "Never"})["spec"]
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "annotations": {"scheduling.volcano.sh/group-min-member": str(pods)}},
+        "spec": {"parallelism": pods, "completions": pods, "template": {"spec": spec}},
+    }
+
+
 class Objects:
     """The objects of a test, in its namespace."""
 
@@ -62,6 +73,7 @@ class Objects:
         self._pods = f"/api/v1/namespaces/{namespace}/pods"
         self._groups = f"{SCHEDULING}/namespaces/{namespace}/podgroups"
         self._deployments = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+        self._jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
         self._stateful_sets = f"/apis/apps/v1/namespaces/{namespace}/statefulsets"
 
     def pods(self) -> list[dict[str, Any]]:
@@ -90,6 +102,12 @@ class Objects:
     def annotate_template(self, stateful_set: str, annotations: dict[str, str]) -> None:
         body = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
         self._plane.request("PATCH", f"{self._stateful_sets}/{stateful_set}", body, content_type=MERGE)
+
+    def create_job(self, body: dict[str, Any]) -> None:
+        self._plane.request("POST", self._jobs, body)
+
+    def suspend_job(self, name: str, suspend: bool) -> None:
+        self._plane.request("PATCH", f"{self._jobs}/{name}", {"spec": {"suspend": suspend}}, content_type=MERGE)
 
     def create_pod(self, body: dict[str, Any]) -> None:
         self._plane.request("POST", self._pods, body)
@@ -151,6 +169,32 @@ def test_the_group_of_a_stateful_set_follows_its_template_and_is_made_again(
         objects.scale_stateful_set("db", 0)
         wait_until("the group is gone", lambda: not objects.groups(), 30.0)
         control_plane.request("DELETE", f"{QUEUES}/{queue}")
+
+
+@pytest.mark.usefixtures("controllers")
+def test_a_suspended_job_keeps_no_other_job_from_being_enqueued(
+    control_plane: ControlPlane, installed: Installed, objects: Objects, make_nodes: MakeNodes
+) -> None:
+    pool = secrets.token_hex(4)
+    make_nodes(1, cpu=2, labels={POOL: pool})
+    conf = GANG_CONF.replace("  - name: predicates\n", "  - name: overcommit\n  - name: predicates\n")
+    daemon = Daemon(control_plane, installed, conf, name=f"vc-scheduler-{secrets.token_hex(2)}").start()
+    try:
+        objects.create_job(job("first", 4, pool))
+        wait_until("the gang runs", lambda: objects.running() == 4, 20.0)
+        objects.suspend_job("first", suspend=True)
+        wait_until("its pods are gone", lambda: not objects.pods(), 20.0)
+        wait_until(
+            "its group waits for pods", lambda: [g["status"]["phase"] for g in objects.groups()] == ["Pending"], 10
+        )
+
+        objects.create_job(job("second", 4, pool))
+        wait_until("another gang runs", lambda: objects.running() == 4, 20.0)
+        objects.suspend_job("second", suspend=True)
+        objects.suspend_job("first", suspend=False)
+        wait_until("the first one runs again", lambda: objects.running() == len(objects.pods()) == 4, 30.0)
+    finally:
+        daemon.stop()
 
 
 @pytest.mark.usefixtures("scheduler", "controllers")

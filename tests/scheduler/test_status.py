@@ -64,6 +64,20 @@ def test_the_phase_of_a_podgroup(letters: str, minimum: int, before: str, after:
     assert (written.phase if written else before) == after
 
 
+@pytest.mark.parametrize(("follows_pods", "after"), [(True, "Completed"), (False, "Inqueue")])
+def test_a_completed_workload_whose_pods_are_removed_stays_completed(follows_pods: bool, after: str) -> None:
+    """A PodGroup of users may be enqueued before the pods of its next round are made."""
+    state = world("", min_available=2, phase="Completed", follows_pods=follows_pods)
+    first = cycle(state, NO_ACTIONS)
+    store = state.store()
+    if "j" in first.groups:
+        store = written_back(state, first.groups["j"]).store()
+    second = cycle(store, NO_ACTIONS)
+    written = second.groups.get("j", first.groups.get("j"))
+
+    assert (written.phase if written else "Completed") == after
+
+
 @pytest.mark.parametrize("before", ["Running", "Unknown", "Inqueue"])
 @pytest.mark.parametrize("leaves", [True, False])
 def test_a_gang_that_is_promised_room_need_not_be_enqueued_again(leaves: bool, before: str) -> None:

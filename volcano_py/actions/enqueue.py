@@ -7,6 +7,8 @@ For a job without minResources only its queue must be open. A job that is refuse
 does not stop the next job, unless its queue serves strictly in order (dequeueStrategy fifo). Its users get an event,
 once for each new reason. (In Volcano they get one in every session, and fifo has no effect.)
 
+The PodGroup of a workload without pods gets no turn (`framework.state.workload_groups`).
+
 A job that plugins certainly refuse gets no turn. Plugins say so about many jobs at once (`Hooks.enqueue_refusals`).
 Such a refusal lasts for the session, because each job that is enqueued leaves less room. The reason of a job without a
 turn is that of the end of the action.
@@ -22,6 +24,7 @@ from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.texts import is_on_its_way
+from volcano_py.framework.state.workload_groups import without_pods
 from volcano_py.model.arrays import Bools, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import PodGroupPhase
@@ -34,6 +37,7 @@ def enqueue(ssn: Session) -> None:
     """Run the action: find for every pending job, in scheduling order, whether it may be enqueued."""
     rows = ssn.state.jobs.present()
     pending = rows[ssn.state.jobs.phase[rows] == PodGroupPhase.PENDING]
+    pending = np.setdiff1d(pending, without_pods(ssn.state.jobs, PodGroupPhase.PENDING), assume_unique=True)
     if ssn.state.outcome.enqueued_before:
         pending = pending[~np.array([_stays_enqueued(ssn, row) for row in pending.tolist()], dtype=bool)]
     refused = _CertainlyRefused(ssn, pending)

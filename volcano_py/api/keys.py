@@ -16,6 +16,7 @@ SHARD_VERSION: Final = "v1alpha1"
 
 # Pods
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"  # annotation: the PodGroup a pod belongs to, in its own namespace
+WORKLOAD_GROUP_PREFIX: Final = "podgroup-"  # a PodGroup of a workload: this, and the uid of the owner of its pods
 RESOURCE_GROUP: Final = "volcano.sh/resource-group"  # annotation: the resource group of the webhooks' configuration
 TASK_SPEC: Final = "volcano.sh/task-spec"  # annotation, else label: the role of a task in its job
 TASK_PRIORITY: Final = "volcano.sh/task-priority"  # annotation: integer that replaces spec.priority
@@ -115,6 +116,7 @@ REASON_NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 REASON_NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
 REASON_NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
 REASON_PREEMPTION: Final = "PreemptionByScheduler"
+REASON_BEST_EFFORT_WAITS: Final = "BestEffortPodsWait"  # ours: a gang lacks only pods without requests
 REASON_GANG_READY: Final = "tasks in gang are ready to be scheduled"
 EVENT_SCHEDULED: Final = "Scheduled"
 EVENT_WAITING_FOR_VOLUMES: Final = "WaitingForVolumes"

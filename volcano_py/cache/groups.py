@@ -88,6 +88,7 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         ),
         preemptable=preemptable(meta),
         budget=budget(meta.annotations),
+        follows_pods=_follows_pods(meta),
         phase=status.phase,
         conditions=tuple(
             GroupCondition(c.type, c.status == _TRUE, c.reason, c.message, c.transition_id) for c in status.conditions
@@ -95,6 +96,19 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         running=status.running,
         succeeded=status.succeeded,
         failed=status.failed,
+    )
+
+
+def _follows_pods(group: meta.ObjectMeta) -> bool:
+    """Say whether a controller of PodGroups, ours or Volcano's, has made a PodGroup for pods that named none.
+
+    Its name has the uid of the owner of the pods, which owns it, too. A vcjob named ``podgroup`` has a PodGroup with
+    such a name; the controller of jobs makes the pods of that one when it is enqueued.
+    """
+    return any(
+        group.name == f"{keys.WORKLOAD_GROUP_PREFIX}{owner.uid}"
+        and owner.api_version.partition("/")[0] != keys.BATCH_GROUP
+        for owner in group.owner_references
     )
 
 

@@ -147,6 +147,7 @@ class JobRecord:
     sub_group_policies: tuple[SubGroupPolicy, ...] = ()
     preemptable: bool | None = None  # whether its users allow evicting it; None if not specified
     budget: JobBudget | None = None
+    follows_pods: bool = False  # whether it was made for pods that existed: none is made because of its phase
     phase: str = ""  # as on the wire, "" counts as Pending
     conditions: tuple[GroupCondition, ...] = ()
     running: int = 0

@@ -14,7 +14,8 @@ evicted although a worker would do, and nobody is evicted to get it back.)
 
 At the end of a session the plugin writes the gang's state into the conditions of the PodGroup. Unlike Volcano it sets
 the opposite condition False. It also counts Binding tasks as placed, so a gang that has just been bound is not reported
-as unschedulable.
+as unschedulable. A gang whose minimum is met only with best-effort tasks that wait is bound in part and keeps its
+phase, as in Volcano; but its conditions do not say that it is ready.
 """
 
 from typing import Final
@@ -183,33 +184,41 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         """Write into the conditions of every PodGroup with tasks whether its gang is complete."""
         jobs = ssn.jobs
         with_tasks = jobs.counts.sum(axis=0) > 0
-        short = (jobs.held < jobs.min_available) | ssn.jobs_short_of_roles(READY_STATUSES, best_effort=True)
-        for row in jobs.rules.with_sub_groups.tolist():  # a Python loop over the jobs with sub-groups
-            groups = ssn.sub_groups(row)
-            short[row] |= groups is not None and groups.lacking() > 0
+        short = _short(ssn, jobs.held, best_effort=True)
+        without = _short(ssn, jobs.counts[_READY].sum(axis=0), best_effort=False)  # best-effort tasks that wait
         # A Python loop over the jobs that differ from the last cycle.
         for row in np.flatnonzero(with_tasks & ssn.outcome.changed).tolist():
             record = jobs.records[row]
             if record is None:
                 continue
             if short[row]:
-                self._complain(ssn, ssn.job(row))
+                self._complain(ssn, ssn.job(row), keys.REASON_NOT_ENOUGH_RESOURCES)
+            elif without[row]:
+                self._complain(ssn, ssn.job(row), keys.REASON_BEST_EFFORT_WAITS)
             elif not _says_ready(record):
                 ready = GroupCondition(
                     keys.CONDITION_SCHEDULED, True, keys.REASON_GANG_READY, "", ssn.memory.session_id
                 )
                 _set_condition(ssn, row, record, ready, keys.CONDITION_UNSCHEDULABLE)
 
-    def _complain(self, ssn: State, job: JobInfo) -> None:
+    def _complain(self, ssn: State, job: JobInfo, reason: str) -> None:
         if _only_waiting(ssn, job):
             return
         schedulable = job.ready_count + ssn.outcome.attempts(ssn.rows_of_job(job.row))
         lacking = max(job.min_available - schedulable, 0)
         message = f"{lacking}/{job.n_tasks} tasks in gang unschedulable: {ssn.outcome.fit_error(job)}"
-        unschedulable = GroupCondition(
-            keys.CONDITION_UNSCHEDULABLE, True, keys.REASON_NOT_ENOUGH_RESOURCES, message, ssn.memory.session_id
-        )
+        unschedulable = GroupCondition(keys.CONDITION_UNSCHEDULABLE, True, reason, message, ssn.memory.session_id)
         _set_condition(ssn, job.row, job.record, unschedulable, keys.CONDITION_SCHEDULED)
+
+
+def _short(ssn: State, held: Floats, *, best_effort: bool) -> Bools:
+    """Return the jobs that hold too few tasks, of a role, of sub-groups or in total, (n_jobs,)."""
+    jobs = ssn.jobs
+    found = np.asarray(held < jobs.min_available) | ssn.jobs_short_of_roles(READY_STATUSES, best_effort=best_effort)
+    for row in jobs.rules.with_sub_groups.tolist():  # a Python loop over the jobs with sub-groups
+        groups = ssn.sub_groups(row)
+        found[row] |= groups is not None and groups.lacking(best_effort=best_effort) > 0
+    return found
 
 
 def _says_ready(record: JobRecord) -> bool:

@@ -5,11 +5,13 @@ The phase follows Volcano's table (R running, S scheduled, C finished; the first
     R > 0 and the gang is incomplete         Unknown
     S >= minMember and S == C                Completed
     S >= minMember                           Running
+    Completed, of a workload without pods    Completed
     enqueued, or it was, and has room        Inqueue
     otherwise                                Pending
 
 *Has room* means that some of its tasks are pipelined. Otherwise a gang whose pods are all gone must be enqueued again
 like a new one. (In Volcano it must be in any case, and those who were evicted for it were evicted for nothing.)
+The PodGroup of a workload is Pending while it has no pods, see `framework.state.workload_groups`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,6 +26,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.report import JobReport
 from volcano_py.framework.state.state import State
+from volcano_py.framework.state.workload_groups import without_pods
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, TaskTrait
 from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus, members
@@ -107,13 +110,15 @@ def phases(ssn: Session) -> NDArray[np.int8]:
     """
     jobs, counts = ssn.state.jobs, ssn.state.jobs.counts
     incomplete = np.zeros(len(jobs), dtype=bool)
-    incomplete[[row for row, conditions in ssn.state.outcome.conditions.items() if _complains(conditions)]] = True
+    incomplete[[row for row, conditions in ssn.state.outcome.conditions.items() if _is_incomplete(conditions)]] = True
     past = counts[_PAST].sum(axis=0) + leaving(ssn.state)
+    ended = np.zeros(len(jobs), dtype=bool)
+    ended[without_pods(jobs, PodGroupPhase.COMPLETED)] = True
     met = (past >= jobs.min_available) & ((past > 0) | (counts.sum(axis=0) == 0))
     return np.select(
         [
             (counts[TaskStatus.RUNNING] > 0) & incomplete,
-            met & (past == counts[_FINISHED].sum(axis=0)),
+            (met & (past == counts[_FINISHED].sum(axis=0))) | ended,
             met,
             (jobs.phase == PodGroupPhase.INQUEUE) | ((jobs.phase != PodGroupPhase.PENDING) & (counts[_PIPELINED] > 0)),
         ],
@@ -124,6 +129,14 @@ def phases(ssn: Session) -> NDArray[np.int8]:
 
 def _complains(conditions: Iterable[GroupCondition]) -> bool:
     return any(condition.type == keys.CONDITION_UNSCHEDULABLE and condition.status for condition in conditions)
+
+
+def _is_incomplete(conditions: Iterable[GroupCondition]) -> bool:
+    """Say whether a gang lacks more than best-effort pods: without them, its phase is that of a gang that waits.
+
+    Policies of jobs act on the phase Unknown, and in Volcano they do not act on such a gang.
+    """
+    return _complains(one for one in conditions if one.reason != keys.REASON_BEST_EFFORT_WAITS)
 
 
 def _group_decisions(

@@ -259,3 +259,11 @@ async def test_an_owner_deleted_meanwhile_does_not_block_others(server: ApiServe
         await manager.client.delete(PODS, "web-0", namespace="default", grace_period_s=0)
 
         await until(lambda: group_of(server, "web-1"))
+
+
+async def test_a_gang_of_a_stateful_set_that_makes_pods_one_by_one_is_reported(server: ApiServer) -> None:
+    async with controllers(server.url):
+        db = put_workload(server, "StatefulSet", "db", 3, **{"scheduling.volcano.sh/group-min-member": "3"})
+        put_pod(server, "db-0", db)
+
+        await until(lambda: "GangNeverComplete" in event_reasons(server, "StatefulSet", "db"))

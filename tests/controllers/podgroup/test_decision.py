@@ -348,3 +348,48 @@ def test_limits_are_part_of_the_resources_of_the_minimum() -> None:
     least = made(owned(pod), {MIN_MEMBER: "3"})["spec"]["minResources"]
 
     assert (least["cpu"], least["requests.cpu"], least["limits.cpu"]) == ("3", "3", "6")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "minimum"),
+    [
+        pytest.param(1, 1, id="a-rolling-update-begins"),
+        pytest.param(3, 3, id="as-many"),
+        pytest.param(9, 3, id="more"),
+        pytest.param(0, 3, id="not-seen-yet-or-on-its-way-to-zero"),
+    ],
+)
+def test_a_workload_is_not_asked_for_more_pods_than_it_has_replicas(replicas: int, minimum: int) -> None:
+    key, pod, asked = GroupKey("default", "uid-rs"), owned(a_pod("web-1", cpu="500m")), {MIN_MEMBER: "3"}
+    workload = a_workload(replicas, asked)
+
+    first = decision.plan(key, None, [pod], workload, asked).group
+    assert isinstance(first, Create)
+    assert first.body["spec"]["minMember"] == minimum
+    assert first.body["spec"]["minResources"]["cpu"] == f"{minimum * 500}m"
+
+    later = decision.plan(key, an_owned_group(7, cpu="3500m"), [pod], workload, asked).group
+    assert isinstance(later, Patch)
+    assert later.body["spec"]["minMember"] == minimum
+
+
+@pytest.mark.parametrize(
+    ("kind", "policy", "asked", "there", "never"),
+    [
+        pytest.param(StatefulSet, "OrderedReady", "3", 1, True, id="one-by-one"),
+        pytest.param(StatefulSet, "", "3", 0, True, id="default-policy"),
+        pytest.param(StatefulSet, "Parallel", "3", 1, False, id="at-once"),
+        pytest.param(StatefulSet, "OrderedReady", "1", 0, False, id="no-gang"),
+        pytest.param(StatefulSet, "OrderedReady", "3", 3, False, id="pods-are-there"),
+        pytest.param(ReplicaSet, "", "3", 1, False, id="replica-set"),
+    ],
+)
+def test_a_stateful_set_that_makes_pods_one_by_one_never_has_its_gang(
+    kind: type[Workload], policy: str, asked: str, there: int, never: bool
+) -> None:
+    made = with_pods(a_workload(4, kind=kind), there)
+    workload = msgspec.structs.replace(made, spec=msgspec.structs.replace(made.spec, pod_management_policy=policy))
+
+    text = decision.never_complete(workload, {MIN_MEMBER: asked})
+    assert bool(text) is never
+    assert not never or "podManagementPolicy: Parallel" in text

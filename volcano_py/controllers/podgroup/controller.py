@@ -29,6 +29,7 @@ from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.supervisor import Supervisor
 
 EVENT_FAILED: Final = "FailedPodGroup"
+EVENT_NEVER: Final = "GangNeverComplete"
 EVENT_CYCLE: Final = "OwnerCycle"
 _TIMEOUT_S: Final = 10.0
 _COPIES_S: Final = 10.0  # until the next look whether the PodGroup that a copied pod names is gone
@@ -204,8 +205,12 @@ class PodGroupController:
         if group is None and not pods and workload is not None:
             pod = await self._pod_without_group(key, workload)
             if pod is not None:
-                await self._write_group(str(key), decision.create(key, pod, annotations))
+                await self._write_group(str(key), decision.create(key, pod, annotations, workload))
             return
+        if pods and workload is not None and (text := decision.never_complete(workload, annotations)):
+            meta = workload.metadata
+            who = (workload.kind, meta.namespace, meta.name, meta.uid)
+            self._events.record(RecordEvent(*who, keys.EVENT_WARNING, EVENT_NEVER, text))
         plan = decision.plan(key, group, pods, workload, annotations)
         if group is None:
             await self._write_group(str(key), plan.group)

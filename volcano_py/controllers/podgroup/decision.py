@@ -34,6 +34,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _GROUP_OF_UID: Final = re.compile(names.GROUP_PREFIX + "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _INT32_MAX: Final = 2**31 - 1
 _DEFAULT_MIN_MEMBER: Final = 1
+_PARALLEL: Final = "Parallel"
 _TOPOLOGY_MODES: Final = ("hard", "soft")
 
 
@@ -60,9 +61,10 @@ class PodTemplate(Wire, frozen=True):
 
 
 class WorkloadSpec(Wire, frozen=True):
-    """The number of pods of a workload, which pods are its own, and their template."""
+    """The number of pods of a workload, which pods are its own, their template, and for a StatefulSet their order."""
 
     replicas: int = 1
+    pod_management_policy: str = ""
     selector: LabelSelector = LabelSelector()
     template: PodTemplate = PodTemplate()
 
@@ -165,7 +167,7 @@ def plan(
     annotations = annotate(pods, key)
     if group is None:
         if pods:
-            return Plan(create(key, pods[0], owner_annotations), annotations)
+            return Plan(create(key, pods[0], owner_annotations, workload), annotations)
     elif workload is not None and _is_owned_by(group, workload):
         if workload.spec.replicas == 0 and not pods:
             return Plan(Delete(PODGROUPS, key.namespace, key.name, group.metadata.uid))
@@ -179,9 +181,15 @@ def pod_group(
     spec: PodSpec,
     owners: Sequence[Mapping[str, Any]],
     owner_annotations: Mapping[str, str],
+    replicas: int = 0,
 ) -> dict[str, Any]:
-    """Return the PodGroup of pods with this metadata and spec."""
+    """Return the PodGroup of pods with this metadata and spec.
+
+    Its minimum is at most ``replicas``, unless that is 0. Otherwise a rolling update could never begin: the new
+    ReplicaSet of a Deployment has few replicas at first, and gets more only when its pods run.
+    """
     minimum = min_member(owner_annotations, meta.annotations)
+    minimum = min(minimum, replicas) if replicas else minimum
     queue = meta.annotations.get(names.QUEUE_NAME)
     topology = network_topology(meta.annotations)
     least = min_resources(key, [(spec, minimum)])
@@ -224,9 +232,10 @@ def network_topology(annotations: Mapping[str, str]) -> dict[str, Any] | None:
     return topology
 
 
-def create(key: GroupKey, pod: Pod, owner_annotations: Mapping[str, str]) -> Create:
-    """Return the creation of the PodGroup of a pod."""
-    body = pod_group(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations)
+def create(key: GroupKey, pod: Pod, owner_annotations: Mapping[str, str], workload: Workload | None) -> Create:
+    """Return the creation of the PodGroup of a pod, which the workload has made if it is one that is watched."""
+    replicas = 0 if workload is None else workload.spec.replicas
+    body = pod_group(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations, replicas)
     return Create(PODGROUPS, key.namespace, body)
 
 
@@ -238,6 +247,20 @@ def needs_its_group(pod: Pod, key: GroupKey) -> bool:
 def selector_of(workload: Workload) -> str:
     """Return a selector that finds the pods of a workload, and perhaps others."""
     return ",".join(f"{label}={text}" for label, text in sorted(workload.spec.selector.match_labels.items()))
+
+
+def never_complete(workload: Workload | None, owner_annotations: Mapping[str, str]) -> str:
+    """Return why the pods of a workload can never be a gang of the size that it asks for, "" if they can."""
+    if workload is None or workload.kind != STATEFUL_SETS.kind or workload.spec.pod_management_policy == _PARALLEL:
+        return ""
+    asked = min_member(owner_annotations, workload.spec.template.metadata.annotations)
+    wanted = min(asked, workload.spec.replicas)
+    if wanted <= 1 or workload.status.replicas >= wanted:
+        return ""
+    return (
+        f"the pods wait for a gang of {wanted}, but this StatefulSet makes a pod only when the one before it is ready: "
+        f"create it with podManagementPolicy: {_PARALLEL}, or remove the annotation {names.GROUP_MIN_MEMBER}"
+    )
 
 
 def _follow(
@@ -254,7 +277,7 @@ def _follow(
     """
     pod = next((pod for pod in pods if _is_up_to_date(pod, workload)), None)
     source = workload.spec.template if pod is None else pod
-    wanted = pod_group(key, source.metadata, source.spec, [], owner_annotations)
+    wanted = pod_group(key, source.metadata, source.spec, [], owner_annotations, workload.spec.replicas)
     spec, now = wanted["spec"], group.spec
     changed: dict[str, Any] = {}
     if spec["minMember"] != now.min_member:

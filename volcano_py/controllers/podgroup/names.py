@@ -23,7 +23,7 @@ POD_ANNOTATIONS: Final = (
 POD_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 
 REVISION: Final = "controller-revision-hash"  # label of the pods of a StatefulSet: the template that they are made from
-GROUP_PREFIX: Final = "podgroup-"
+GROUP_PREFIX: Final = keys.WORKLOAD_GROUP_PREFIX
 
 OWNERS: Final = {
     resource.kind: resource for resource in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS, REPLICATION_CONTROLLERS)

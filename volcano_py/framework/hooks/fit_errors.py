@@ -47,11 +47,13 @@ def job_fit_error(state: State, hooks: Hooks, job: JobInfo) -> str:
 
     ``pod group is not ready, 6 Pending, 6 minAvailable; Pending: 1 Unschedulable, 5 Schedulable. Origin reason is
     train-5: 0/5 nodes are unavailable: 5 Insufficient cpu.`` If the job was not tried, the text ends with the reason.
+    A gang that lacks only best-effort tasks counts as ready for `Hooks.is_ready`, but not for users.
     """
     by_status = job.counts.tolist()
     counts = [f"{by_status[status]:.0f} {label}" for status, label in _LABELS if by_status[status]]
     counts.append(f"{job.min_available} minAvailable")
-    text = f"pod group is {'ready' if hooks.is_ready(job) else 'not ready'}, {', '.join(sorted(counts))}"
+    ready = hooks.is_ready(job) and not (job.is_ready() and job.ready_count < job.min_available)
+    text = f"pod group is {'ready' if ready else 'not ready'}, {', '.join(sorted(counts))}"
     blocked = state.outcome.blocked.get(job.row) or state.outcome.skipped.get(job.row)
     if blocked is not None:
         return f"{text}. {blocked.text}"
@@ -67,7 +69,7 @@ def job_fit_error(state: State, hooks: Hooks, job: JobInfo) -> str:
 def _origin(state: State, hooks: Hooks, job: JobInfo) -> str:
     """Return name and rejection of the first task, in task order, that found no node and has a recorded rejection."""
     pending = hooks.pending.of(job.row)
-    pending = pending[~state.outcome.attempted(pending)]
+    pending = pending[(state.tasks.status[pending] == _PENDING) & ~state.outcome.attempted(pending)]
     seen: set[int] = set()
     # A Python loop over the shapes of one job's pending tasks; most jobs have one or two.
     for row, shape_id in zip(pending.tolist(), state.tasks.shape[pending].tolist(), strict=True):

@@ -24,6 +24,7 @@ from volcano_py.framework.state.session_volumes import NEED, SessionVolumes
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.framework.state.sub_groups import JobSubGroups
 from volcano_py.framework.state.topology_counts import TopologyCounts
+from volcano_py.framework.state.workload_groups import withdraw
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.decisions import Emit
 from volcano_py.model.statuses import TaskStatus
@@ -65,6 +66,7 @@ class State:
         self.nodes = snapshot.nodes
         self.tasks = snapshot.tasks
         self.jobs = snapshot.jobs
+        withdraw(self.jobs)
         self.queues = {name: QueueInfo(record, row) for row, (name, record) in enumerate(snapshot.queues.items())}
         self.facts = snapshot.facts
         self.loads = snapshot.loads
