@@ -11,8 +11,8 @@ import yaml
 
 from tests.packaging.pages import DOCS, REPOSITORY, rows
 from volcano_py.api.core import Pod, PodSpec
+from volcano_py.api.keys import GROUP_POD_NUM
 from volcano_py.api.scheduling import PodGroup, Queue
-from volcano_py.cache.annotation_gangs import GROUP_POD_NUM
 from volcano_py.cache.pods import unsupported
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.state.clock import CycleClock

@@ -16,6 +16,7 @@ SHARD_VERSION: Final = "v1alpha1"
 
 # Pods
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"  # annotation: the PodGroup a pod belongs to, in its own namespace
+GROUP_POD_NUM: Final = "scheduling.k8s.io/group-pod-num"  # pod annotation: how many pods the gang has
 WORKLOAD_GROUP_PREFIX: Final = "podgroup-"  # a PodGroup of a workload: this, and the uid of the owner of its pods
 RESOURCE_GROUP: Final = "volcano.sh/resource-group"  # annotation: the resource group of the webhooks' configuration
 TASK_SPEC: Final = "volcano.sh/task-spec"  # annotation, else label: the role of a task in its job

@@ -15,14 +15,13 @@ from dataclasses import replace
 from sys import intern
 from typing import Final, NamedTuple, TypeVar
 
+from volcano_py.api import keys
 from volcano_py.api.core import Pod
 from volcano_py.cache.fields import seconds
 from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import JobKey, JobRecord, TaskRecord
 
 C = TypeVar("C")
-
-GROUP_POD_NUM: Final = "scheduling.k8s.io/group-pod-num"  # pod annotation: how many pods the gang has
 
 _NUMBER: Final = re.compile(r"0*[1-9][0-9]{0,9}")
 _INT32_MAX: Final = 2**31 - 1
@@ -84,7 +83,7 @@ class AnnotationGangs:
         If the gang has a PodGroup, its number does not count. Then a pod without a number is not kept.
         """
         uid = pod.metadata.uid
-        written = pod.metadata.annotations.get(GROUP_POD_NUM)
+        written = pod.metadata.annotations.get(keys.GROUP_POD_NUM)
         before = self._members.get(uid)
         if written is None and before is None and has_group and key not in self._gangs:
             return []
@@ -171,7 +170,9 @@ class AnnotationGangs:
         if gang is None or len(gang.numbers) < 2:
             return ""
         said = ", ".join(str(number) for number in sorted(gang.numbers))
-        return f"; the pods of the gang differ in the annotation {GROUP_POD_NUM} ({said}): the largest number counts"
+        return (
+            f"; the pods of the gang differ in the annotation {keys.GROUP_POD_NUM} ({said}): the largest number counts"
+        )
 
 
 def _count(counter: Counter[C], what: C, step: int) -> None:
@@ -193,5 +194,5 @@ def _wrong_number(key: JobKey, gang: _Gang) -> str:
     found = "has none" if written is None else f'has "{written}", which is not a number from 1 to {_INT32_MAX}'
     return (
         f'PodGroup "{key.name}" does not exist in the namespace of the pod: create it, or give every pod of the gang '
-        f"the annotation {GROUP_POD_NUM} with their number: pod {pod} {found}"
+        f"the annotation {keys.GROUP_POD_NUM} with their number: pod {pod} {found}"
     )

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.controllers.managing import (
+    GROUP_NAME,
     GROUPS,
     controllers,
     group,
@@ -14,6 +15,7 @@ from tests.daemon.cluster import event_reasons, stays
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
+from volcano_py.controllers.podgroup import controller
 from volcano_py.kube.resource import PODS
 from volcano_py.kube.resource import REPLICA_SETS as REPLICA_SET_RESOURCE
 from volcano_py.testing import a_group, a_pod, manifest
@@ -43,9 +45,15 @@ async def test_a_bare_pod_gets_a_group_of_its_own(server: ApiServer) -> None:
         assert made["status"]["phase"] == "Pending"
 
 
-async def test_a_copy_of_a_bare_pod_gets_a_group_when_that_of_the_first_pod_is_gone(server: ApiServer) -> None:
+COPIED = "podgroup-e83a32e1-84ae-465b-aa18-1050ed2a2d29"
+
+
+async def test_a_copy_of_a_bare_pod_gets_a_group_when_that_of_the_first_pod_is_gone(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after ``kubectl replace --force`` with what ``kubectl get`` printed, or after a restored backup."""
-    copied = "podgroup-e83a32e1-84ae-465b-aa18-1050ed2a2d29"
+    monkeypatch.setattr(controller, "_COPIES_S", 1.2)  # the age of a pod has whole seconds
+    copied = COPIED
     server.create(manifest(a_group(copied)))
     async with controllers(server.url):
         pod = put_pod(server, "kept", annotations={"scheduling.k8s.io/group-name": copied})
@@ -56,6 +64,27 @@ async def test_a_copy_of_a_bare_pod_gets_a_group_when_that_of_the_first_pod_is_g
         await until(lambda: group(server, lost) is not None)
 
         await until(lambda: group_of(server, "lost") == (group(server, lost) or {})["metadata"]["name"])
+
+
+async def test_pods_that_name_a_group_before_it_exists_keep_it(server: ApiServer) -> None:
+    """A client may choose a name like those that are made here, for a gang of bare pods."""
+    async with controllers(server.url):
+        put_pod(server, "first", annotations={GROUP_NAME: COPIED})
+        await stays(lambda: group_of(server, "first") == COPIED)
+        server.create(manifest(a_group(COPIED)))
+
+        await stays(lambda: group_of(server, "first") == COPIED)
+
+
+async def test_several_pods_that_name_a_group_are_no_copies(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller, "_COPIES_S", 0.1)
+    for name in ("one", "two"):
+        put_pod(server, name, annotations={GROUP_NAME: COPIED})
+    async with controllers(server.url) as manager:
+        await stays(lambda: [group_of(server, name) for name in ("one", "two")] == [COPIED] * 2, seconds=1.5)
+
+        await manager.client.delete(PODS, "one", namespace="default", grace_period_s=0)
+        await until(lambda: group_of(server, "two") not in ("", COPIED))
 
 
 async def test_pods_created_before_the_controller_get_their_groups(server: ApiServer) -> None:

@@ -37,6 +37,7 @@ def with_pods(workload: Workload, pods: int, revision: str = "") -> Workload:
     return msgspec.structs.replace(workload, status=WorkloadStatus(replicas=pods, update_revision=revision))
 
 
+POD_NUM = "scheduling.k8s.io/group-pod-num"
 COPIED = "podgroup-e83a32e1-84ae-465b-aa18-1050ed2a2d29"
 
 
@@ -63,6 +64,7 @@ def made(pod: Pod, annotations: dict[str, str] | None = None) -> dict[str, Any]:
         pytest.param(a_pod(group=COPIED), True, id="copy-of-a-bare-pod"),
         pytest.param(a_pod(group=COPIED, uid=COPIED.removeprefix("podgroup-")), False, id="names-its-own-group"),
         pytest.param(a_pod(group=COPIED, node="n1"), False, id="copy-that-runs"),
+        pytest.param(a_pod(group=COPIED, annotations={POD_NUM: "2"}), False, id="gang-without-a-podgroup"),
         pytest.param(a_pod(terminating=True), False, id="terminating"),
         pytest.param(a_pod(phase="Succeeded"), False, id="ended"),
         pytest.param(a_pod(node="n1"), True, id="runs-already"),

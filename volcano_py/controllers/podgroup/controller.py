@@ -1,6 +1,7 @@
 """The podgroup controller: watches pods and workloads, and carries out the writes of `decision.plan`."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -32,7 +33,7 @@ EVENT_FAILED: Final = "FailedPodGroup"
 EVENT_NEVER: Final = "GangNeverComplete"
 EVENT_CYCLE: Final = "OwnerCycle"
 _TIMEOUT_S: Final = 10.0
-_COPIES_S: Final = 10.0  # until the next look whether the PodGroup that a copied pod names is gone
+_COPIES_S: Final = 10.0  # until the next look at a copied pod, and the least age at which its PodGroup counts as gone
 _REFUSED: Final = (
     errors.BadRequest,
     errors.Forbidden,
@@ -57,11 +58,13 @@ class PodGroupController:
         self._writer = context.writer
         self._groups = context.groups
         self._events = context.events
+        self._clock = context.clock
         self._options = options = context.options
         self._served = context.served
         self._pods: View[Pod] = View(lambda pod: decision.needs_group(pod, options.scheduler_names))
         self._workloads: dict[GroupKey, Workload] = {}  # workloads whose pods will be ours
         self._waiting: dict[GroupKey, set[str]] = {}  # keys of pods that need the group
+        self._copies: Counter[str] = Counter()  # key of a PodGroup -> bare pods that name it, but have another uid
         self._written: Recent[tuple[str, str]] = Recent(context.clock)  # uid and version of annotated pods
         self._created: Recent[str] = Recent(context.clock)  # keys of PodGroups
         self._told: Recent[str] = Recent(context.clock, _TOLD_AGAIN_S)  # keys of PodGroups whose refusal was reported
@@ -114,14 +117,23 @@ class PodGroupController:
     def _pod_changed(self, key: str, before: Pod | None, after: Pod | None) -> None:
         if before is not None:
             group = decision.group_key(before)
+            self._count_copy(before, -1)
             waiting = self._waiting.get(group, set())
             waiting.discard(key)
             if not waiting:
                 self._waiting.pop(group, None)
         if after is not None:
             group = decision.group_key(after)
+            self._count_copy(after, 1)
             self._waiting.setdefault(group, set()).add(key)
             self._queue.add(group)
+
+    def _count_copy(self, pod: Pod, step: int) -> None:
+        if name := decision.copied_group(pod):
+            group = f"{pod.metadata.namespace}/{name}"
+            self._copies[group] += step
+            if not self._copies[group]:
+                del self._copies[group]
 
     def _workload_changed(self, _: str, before: Workload | None, after: Workload | None) -> None:
         if before is not None:
@@ -191,7 +203,7 @@ class PodGroupController:
         workload = self._workloads.get(key)
         if not pods and workload is None:
             return
-        if pods and await self._has_copied_group(pods[0]):
+        if pods and await self._may_get_its_group(pods[0]):
             self._queue.add_later(key, _COPIES_S)
             return
         if pods:
@@ -218,12 +230,18 @@ class PodGroupController:
         if group is not None:  # a change of the PodGroup that is refused holds up no pods
             await self._write_group(str(key), plan.group)
 
-    async def _has_copied_group(self, pod: Pod) -> bool:
-        """Say whether a pod names the PodGroup of another pod, and this PodGroup exists."""
+    async def _may_get_its_group(self, pod: Pod) -> bool:
+        """Say whether a pod names the PodGroup of another pod, and this PodGroup exists or may still be created.
+
+        Others write the pods of a gang first and its PodGroup later, and may name it like those that are made here.
+        """
         name, namespace = decision.copied_group(pod), pod.metadata.namespace
         if not name:
             return False
-        if self._groups.get(f"{namespace}/{name}") is not None:
+        group, created = f"{namespace}/{name}", pod.metadata.creation_timestamp
+        if self._groups.get(group) is not None or self._copies[group] > 1:
+            return True
+        if created is not None and abs((self._clock.now() - created).total_seconds()) < _COPIES_S:
             return True
         try:
             await self._client.get(PODGROUPS, name, PodGroup, namespace=namespace, timeout_s=_TIMEOUT_S)

@@ -2,7 +2,8 @@
 
 our pod without a group annotation    create podgroup-<uid of its controller, or its own uid>; then annotate the pod;
                                       for pods of a LeaderWorkerSet see `leader_worker`
-copy of a bare pod                    the same, once the PodGroup of the pod that it was copied from is gone
+copy of a bare pod                    the same, once the PodGroup of the pod that it was copied from is gone; several
+                                      pods that name one PodGroup are a gang that waits for it
 workload scaled to zero               delete its PodGroup
 workload scaled up                    create its PodGroup again with the first pod
 PodGroup deleted while pods exist     create it again
@@ -118,11 +119,13 @@ def copied_group(pod: Pod) -> str:
     """Return the PodGroup of the pod that a bare waiting pod was copied from, "" if it names none.
 
     A backup, or ``kubectl replace --force`` with what ``kubectl get`` printed, makes a pod anew with the annotation of
-    the old one. The PodGroup of the old pod goes with that pod.
+    the old one. The PodGroup of the old pod goes with that pod. A pod with the size of its gang needs no PodGroup.
     """
     meta = pod.metadata
     group = meta.annotations.get(keys.GROUP_NAME, "")
     if pod.spec.node_name or controller_of(meta) is not None or meta.labels.get(names.LWS_NAME):
+        return ""
+    if keys.GROUP_POD_NUM in meta.annotations:
         return ""
     return group if _GROUP_OF_UID.fullmatch(group) and group != f"{names.GROUP_PREFIX}{meta.uid}" else ""
 
