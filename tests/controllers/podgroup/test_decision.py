@@ -376,22 +376,24 @@ def test_a_workload_is_not_asked_for_more_pods_than_it_has_replicas(replicas: in
 
 
 @pytest.mark.parametrize(
-    ("kind", "policy", "asked", "there", "never"),
+    ("kind", "policy", "asked", "status", "never"),
     [
-        pytest.param(StatefulSet, "OrderedReady", "3", 1, True, id="one-by-one"),
-        pytest.param(StatefulSet, "", "3", 0, True, id="default-policy"),
-        pytest.param(StatefulSet, "Parallel", "3", 1, False, id="at-once"),
-        pytest.param(StatefulSet, "OrderedReady", "1", 0, False, id="no-gang"),
-        pytest.param(StatefulSet, "OrderedReady", "3", 3, False, id="pods-are-there"),
-        pytest.param(ReplicaSet, "", "3", 1, False, id="replica-set"),
+        pytest.param(StatefulSet, "OrderedReady", "3", (1, 0), True, id="one-by-one"),
+        pytest.param(StatefulSet, "", "2", (0, 0), True, id="default-policy"),
+        pytest.param(StatefulSet, "OrderedReady", "4", (2, 2), True, id="one-more-is-not-enough"),
+        pytest.param(StatefulSet, "Parallel", "3", (1, 0), False, id="at-once"),
+        pytest.param(StatefulSet, "OrderedReady", "1", (0, 0), False, id="no-gang"),
+        pytest.param(StatefulSet, "OrderedReady", "3", (3, 0), False, id="pods-are-there"),
+        pytest.param(StatefulSet, "OrderedReady", "3", (2, 2), False, id="the-new-pod-is-the-last-or-replaces-one"),
+        pytest.param(ReplicaSet, "", "3", (1, 0), False, id="replica-set"),
     ],
 )
 def test_a_stateful_set_that_makes_pods_one_by_one_never_has_its_gang(
-    kind: type[Workload], policy: str, asked: str, there: int, never: bool
+    kind: type[Workload], policy: str, asked: str, status: tuple[int, int], never: bool
 ) -> None:
-    made = with_pods(a_workload(4, kind=kind), there)
+    made = msgspec.structs.replace(a_workload(4, kind=kind), status=WorkloadStatus(*status))
     workload = msgspec.structs.replace(made, spec=msgspec.structs.replace(made.spec, pod_management_policy=policy))
 
-    text = decision.never_complete(workload, {MIN_MEMBER: asked})
+    text = decision.never_complete(workload, 1, {MIN_MEMBER: asked})
     assert bool(text) is never
     assert not never or "podManagementPolicy: Parallel" in text

@@ -219,7 +219,7 @@ class PodGroupController:
             if pod is not None:
                 await self._write_group(str(key), decision.create(key, pod, annotations, workload))
             return
-        if pods and workload is not None and (text := decision.never_complete(workload, annotations)):
+        if pods and workload is not None and (text := decision.never_complete(workload, len(pods), annotations)):
             meta = workload.metadata
             who = (workload.kind, meta.namespace, meta.name, meta.uid)
             self._events.record(RecordEvent(*who, keys.EVENT_WARNING, EVENT_NEVER, text))

@@ -71,9 +71,10 @@ class WorkloadSpec(Wire, frozen=True):
 
 
 class WorkloadStatus(Wire, frozen=True):
-    """How many pods a workload has, and for a StatefulSet the revision that new pods have."""
+    """How many pods a workload has and how many are ready, and for a StatefulSet the revision that new pods have."""
 
     replicas: int = 0
+    ready_replicas: int = 0
     update_revision: str = ""
 
 
@@ -252,13 +253,17 @@ def selector_of(workload: Workload) -> str:
     return ",".join(f"{label}={text}" for label, text in sorted(workload.spec.selector.match_labels.items()))
 
 
-def never_complete(workload: Workload | None, owner_annotations: Mapping[str, str]) -> str:
-    """Return why the pods of a workload can never be a gang of the size that it asks for, "" if they can."""
+def never_complete(workload: Workload | None, pods: int, owner_annotations: Mapping[str, str]) -> str:
+    """Return why the new pods of a workload can never be a gang of the size that it asks for, "" if they can.
+
+    Pods that are ready are placed and count: a pod that replaces one of them, or is the last one, completes the gang.
+    The status follows the pods, so it may not count the new ones yet.
+    """
     if workload is None or workload.kind != STATEFUL_SETS.kind or workload.spec.pod_management_policy == _PARALLEL:
         return ""
     asked = min_member(owner_annotations, workload.spec.template.metadata.annotations)
-    wanted = min(asked, workload.spec.replicas)
-    if wanted <= 1 or workload.status.replicas >= wanted:
+    wanted, status = min(asked, workload.spec.replicas), workload.status
+    if wanted <= 1 or max(status.replicas, status.ready_replicas + pods) >= wanted:
         return ""
     return (
         f"the pods wait for a gang of {wanted}, but this StatefulSet makes a pod only when the one before it is ready: "
