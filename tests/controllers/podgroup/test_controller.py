@@ -181,6 +181,17 @@ async def test_a_group_that_is_refused_is_reported_at_once_and_made_when_nothing
         await until(lambda: group_of(server, "p1"))
 
 
+async def test_a_pod_that_comes_later_is_told_of_the_refusal_at_once_too(server: ApiServer) -> None:
+    async with controllers(server.url):
+        server.faults.add(Fault("reply", verb="create", resource=GROUPS, times=None, code=403))
+        web = put_workload(server, "ReplicaSet", "web", 2)
+        put_pod(server, "web-0", web)
+        await until(lambda: "FailedPodGroup" in event_reasons(server, "Pod", "web-0"))
+
+        put_pod(server, "web-1", web)
+        await until(lambda: "FailedPodGroup" in event_reasons(server, "Pod", "web-1"))
+
+
 async def test_a_group_that_cannot_be_written_is_reported_on_its_pods(server: ApiServer) -> None:
     async with controllers(server.url, attempts=1):
         put_pod(server, "p1", annotations={"scheduling.volcano.sh/queue-name": "No Queue"})

@@ -67,7 +67,7 @@ class PodGroupController:
         self._copies: Counter[str] = Counter()  # key of a PodGroup -> bare pods that name it, but have another uid
         self._written: Recent[tuple[str, str]] = Recent(context.clock)  # uid and version of annotated pods
         self._created: Recent[str] = Recent(context.clock)  # keys of PodGroups
-        self._told: Recent[str] = Recent(context.clock, _TOLD_AGAIN_S)  # keys of PodGroups whose refusal was reported
+        self._told: Recent[tuple[str, ...]] = Recent(context.clock, _TOLD_AGAIN_S)  # PodGroup and its pods
         self._queue: WorkQueue[GroupKey] = WorkQueue(
             self.name,
             self._reconcile,
@@ -186,10 +186,15 @@ class PodGroupController:
         try:
             await self._look_at(key)
         except _REFUSED as error:
-            if str(key) not in self._told:
-                self._told.add(str(key))
+            about = (str(key), *self._first_waiting(key))
+            if about not in self._told:
+                self._told.add(about)
                 self._report_failure(key, error)
             raise
+
+    def _first_waiting(self, key: GroupKey) -> list[str]:
+        """Return the pods that have the event if their PodGroup is not written."""
+        return sorted(self._waiting.get(key, ()))[:_PODS_WITH_EVENT]
 
     async def _look_at(self, key: GroupKey) -> None:
         if not self._served(PODGROUPS):
@@ -361,7 +366,7 @@ class PodGroupController:
             who = (workload.kind, meta.namespace, meta.name, meta.uid)
             text = f"PodGroup {key} could not be written: {error}"
             self._events.record(RecordEvent(*who, keys.EVENT_WARNING, EVENT_FAILED, text))
-        for name in sorted(self._waiting.get(key, ()))[:_PODS_WITH_EVENT]:
+        for name in self._first_waiting(key):
             pod = self._pods.get(name)
             if pod is not None:
                 meta = pod.metadata
