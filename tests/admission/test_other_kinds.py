@@ -92,6 +92,15 @@ def test_a_group_in_the_queue_of_its_namespace_stays_there_when_it_is_written_wi
     assert bool(verdict.warnings) == (patch is not None)
 
 
+def test_a_group_leaves_the_queue_of_its_namespace_as_the_warning_says() -> None:
+    moved, old = group(queue="default"), group(queue="q")
+    namespaces = {"ns": {"scheduling.volcano.sh/queue-name": "q"}}
+
+    (warning,) = update("/podgroups/mutate", moved, old, namespaces=namespaces).warnings
+    assert warning.endswith('to move it to queue "default", remove this annotation first')
+    assert update("/podgroups/mutate", moved, old, namespaces={"ns": {}}).patch == ()
+
+
 # Pods
 
 

@@ -9,7 +9,10 @@ from volcano_py.admission.reading import part, parts, text, wrong_operation
 from volcano_py.admission.topology import tier_given_twice
 from volcano_py.api import keys
 
-_STAYS: Final = f'the PodGroup stays in queue "{{}}", which the annotation {keys.QUEUE_NAME} of its namespace names'
+_STAYS: Final = (
+    f'the PodGroup stays in queue "{{}}", which the annotation {keys.QUEUE_NAME} of its namespace names; '
+    f'to move it to queue "{keys.DEFAULT_QUEUE}", remove this annotation first'
+)
 
 
 def mutate(request: Request, view: View, options: Options) -> Verdict:
