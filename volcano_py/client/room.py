@@ -76,19 +76,32 @@ class Holder(NamedTuple):
 
 def path_of(queue: str, queues: Iterable[Obj]) -> list[str]:
     """Return the names from a queue to the root; a missing parent, or a circle, ends the path."""
-    by_name = {one["metadata"]["name"]: one for one in queues}
+    parents = {one["metadata"]["name"]: _parent(one) for one in queues}
     path: list[str] = []
-    while queue in by_name and queue not in path:
+    while queue in parents and queue not in path:
         path.append(queue)
-        queue = str((by_name[queue].get("spec") or {}).get("parent") or "")
-        if not queue and path[-1] != keys.ROOT_QUEUE:
-            queue = keys.ROOT_QUEUE
+        queue = parents[queue]
     return path
 
 
 def subtree(queue: str, queues: Sequence[Obj]) -> set[str]:
     """Return the names of a queue and of all queues below it."""
-    return {one["metadata"]["name"] for one in queues if queue in path_of(one["metadata"]["name"], queues)}
+    children: dict[str, list[str]] = {one["metadata"]["name"]: [] for one in queues}
+    for one in queues:
+        children.get(_parent(one), []).append(one["metadata"]["name"])
+    found: set[str] = set()
+    left = [queue] if queue in children else []
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += children[name]
+    return found
+
+
+def _parent(queue: Obj) -> str:
+    named = str((queue.get("spec") or {}).get("parent") or "")
+    return named or ("" if queue["metadata"]["name"] == keys.ROOT_QUEUE else keys.ROOT_QUEUE)
 
 
 def queue_of(obj: Obj) -> str:
