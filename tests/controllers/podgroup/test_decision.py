@@ -7,6 +7,7 @@ import pytest
 
 from volcano_py.api import keys
 from volcano_py.api.core import Pod
+from volcano_py.api.meta import OwnerReference
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.podgroup import decision
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload, WorkloadStatus
@@ -353,17 +354,24 @@ def test_limits_are_part_of_the_resources_of_the_minimum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replicas", "minimum"),
+    ("replicas", "owner", "minimum"),
     [
-        pytest.param(1, 1, id="a-rolling-update-begins"),
-        pytest.param(3, 3, id="as-many"),
-        pytest.param(9, 3, id="more"),
-        pytest.param(0, 3, id="not-seen-yet-or-on-its-way-to-zero"),
+        pytest.param(1, "Deployment", 1, id="a-rolling-update-begins"),
+        pytest.param(3, "Deployment", 3, id="as-many"),
+        pytest.param(9, "Deployment", 3, id="more"),
+        pytest.param(0, "Deployment", 3, id="not-seen-yet-or-on-its-way-to-zero"),
+        pytest.param(1, "Rollout", 3, id="of-somebody-else"),
+        pytest.param(1, "", 3, id="of-nobody"),
     ],
 )
-def test_a_workload_is_not_asked_for_more_pods_than_it_has_replicas(replicas: int, minimum: int) -> None:
+def test_a_deployment_is_not_asked_for_more_pods_than_its_replica_set_has(
+    replicas: int, owner: str, minimum: int
+) -> None:
     key, pod, asked = GroupKey("default", "uid-rs"), owned(a_pod("web-1", cpu="500m")), {MIN_MEMBER: "3"}
     workload = a_workload(replicas, asked)
+    owners = [OwnerReference("apps/v1", owner, "web", "uid-web", controller=True)] if owner else []
+    meta = msgspec.structs.replace(workload.metadata, owner_references=owners)
+    workload = msgspec.structs.replace(workload, metadata=meta)
 
     first = decision.plan(key, None, [pod], workload, asked).group
     assert isinstance(first, Create)

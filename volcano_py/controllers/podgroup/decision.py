@@ -36,6 +36,7 @@ _GROUP_OF_UID: Final = re.compile(names.GROUP_PREFIX + "[0-9a-f]{8}(-[0-9a-f]{4}
 _INT32_MAX: Final = 2**31 - 1
 _DEFAULT_MIN_MEMBER: Final = 1
 _PARALLEL: Final = "Parallel"
+_DEPLOYMENT: Final = "Deployment"
 _TOPOLOGY_MODES: Final = ("hard", "soft")
 
 
@@ -185,15 +186,14 @@ def pod_group(
     spec: PodSpec,
     owners: Sequence[Mapping[str, Any]],
     owner_annotations: Mapping[str, str],
-    replicas: int = 0,
+    most: int = 0,
 ) -> dict[str, Any]:
     """Return the PodGroup of pods with this metadata and spec.
 
-    Its minimum is at most ``replicas``, unless that is 0. Otherwise a rolling update could never begin: the new
-    ReplicaSet of a Deployment has few replicas at first, and gets more only when its pods run.
+    Its minimum is at most ``most``, unless that is 0.
     """
     minimum = min_member(owner_annotations, meta.annotations)
-    minimum = min(minimum, replicas) if replicas else minimum
+    minimum = min(minimum, most) if most else minimum
     queue = meta.annotations.get(names.QUEUE_NAME)
     topology = network_topology(meta.annotations)
     least = min_resources(key, [(spec, minimum)])
@@ -238,9 +238,19 @@ def network_topology(annotations: Mapping[str, str]) -> dict[str, Any] | None:
 
 def create(key: GroupKey, pod: Pod, owner_annotations: Mapping[str, str], workload: Workload | None) -> Create:
     """Return the creation of the PodGroup of a pod, which the workload has made if it is one that is watched."""
-    replicas = 0 if workload is None else workload.spec.replicas
-    body = pod_group(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations, replicas)
+    body = pod_group(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations, _most(workload))
     return Create(PODGROUPS, key.namespace, body)
+
+
+def _most(workload: Workload | None) -> int:
+    """Return the largest minimum that the PodGroup of a workload may have, 0 for any.
+
+    Without a limit, a rolling update could never begin: the new ReplicaSet of a Deployment has few replicas at first, and
+    gets more only when its pods run.
+    """
+    owners = () if workload is None else workload.metadata.owner_references
+    rolled_out = any(owner.controller and owner.kind == _DEPLOYMENT for owner in owners)
+    return workload.spec.replicas if workload is not None and rolled_out else 0
 
 
 def needs_its_group(pod: Pod, key: GroupKey) -> bool:
@@ -285,7 +295,7 @@ def _follow(
     """
     pod = next((pod for pod in pods if _is_up_to_date(pod, workload)), None)
     source = workload.spec.template if pod is None else pod
-    wanted = pod_group(key, source.metadata, source.spec, [], owner_annotations, workload.spec.replicas)
+    wanted = pod_group(key, source.metadata, source.spec, [], owner_annotations, _most(workload))
     spec, now = wanted["spec"], group.spec
     changed: dict[str, Any] = {}
     if spec["minMember"] != now.min_member:
