@@ -4,11 +4,13 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.controllers.managing import GROUPS, controllers, pod_spec, put_pod
 from tests.daemon.cluster import event_reasons
 from tests.effects.waiting import until
+from volcano_py.api.meta import ObjectMeta, OwnerReference
 from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.job import objects
 from volcano_py.kube.client import ApiClient
@@ -81,6 +83,46 @@ async def test_what_an_earlier_job_of_the_name_leaves_is_waited_for_and_belongs_
         await user.patch(CONFIG_MAPS, "train-svc", {"metadata": {"finalizers": None}}, dict, namespace="default")
         await until(lambda: server.list(GROUPS))
         assert server.get("configmaps", "train-svc", "default")["metadata"]["uid"] != first
+
+
+async def test_what_an_earlier_job_leaves_and_does_not_go_is_named_by_the_job_that_waits_for_it(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "LATE_S", -1.0)
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        put_train(server, plugins={"svc": []})
+        await until(lambda: server.get("configmaps", "train-svc", "default"))
+        stuck = {"metadata": {"finalizers": ["example.com/stuck"]}}
+        await user.patch(CONFIG_MAPS, "train-svc", stuck, dict, namespace="default")
+        await user.delete(VCJOBS, "train", namespace="default")
+        await until(lambda: server.get(JOBS, "train", "default") is None)
+        await until(lambda: server.get("configmaps", "train-svc", "default")["metadata"].get("deletionTimestamp"))
+        put_train(server, plugins={"svc": []})
+
+        await until(lambda: _state(server).get("reason") == "FailedCreate")
+
+        assert "ConfigMap default/train-svc was to be gone at " in _state(server)["message"]
+        assert "still terminates: look at its finalizers" in _state(server)["message"]
+
+
+@pytest.mark.parametrize(
+    ("deleted_s", "job", "goes"),
+    [
+        pytest.param(None, "train", True, id="of-an-earlier-job-and-the-garbage-collector-comes"),
+        pytest.param(None, "other", False, id="of-another-job"),
+        pytest.param(29, "train", True, id="terminates"),
+        pytest.param(31, "train", False, id="terminates-for-too-long"),
+    ],
+)
+@pytest.mark.parametrize("kind", [ObjectMeta, objects.JobPodMeta])
+def test_what_an_earlier_job_owned_goes_by_itself_unless_something_holds_it(
+    kind: type[ObjectMeta | objects.JobPodMeta], deleted_s: int | None, job: str, goes: bool
+) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    owner = msgspec.convert(objects.owner_reference(job, "uid-of-the-earlier-job"), OwnerReference)
+    found = kind(name="x", owner_references=[owner], deletion_timestamp=None if deleted_s is None else at)
+
+    assert objects.will_go(found, ObjectMeta(name="train", uid="u"), at + timedelta(seconds=deleted_s or 0)) == goes
 
 
 async def test_a_pod_of_somebody_else_is_left_alone_and_the_job_goes_on_when_it_is_gone(server: ApiServer) -> None:
