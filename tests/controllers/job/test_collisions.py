@@ -15,9 +15,10 @@ from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.job import objects
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.resource import CONFIG_MAPS, PODGROUPS, PODS, VCJOBS
+from volcano_py.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PODGROUPS, PODS, VCJOBS
 
 JOBS = VCJOBS.label
+CLAIMS = PERSISTENT_VOLUME_CLAIMS.label
 
 
 def put_train(server: ApiServer, **spec: Any) -> dict[str, Any]:
@@ -83,6 +84,27 @@ async def test_what_an_earlier_job_of_the_name_leaves_is_waited_for_and_belongs_
         await user.patch(CONFIG_MAPS, "train-svc", {"metadata": {"finalizers": None}}, dict, namespace="default")
         await until(lambda: server.list(GROUPS))
         assert server.get("configmaps", "train-svc", "default")["metadata"]["uid"] != first
+
+
+async def test_a_job_goes_on_when_the_claim_of_an_earlier_job_is_gone(server: ApiServer) -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    volumes = [{"mountPath": "/data", "volumeClaimName": "data", "volumeClaim": claim}]
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        put_train(server, volumes=volumes)
+        await until(lambda: server.get(CLAIMS, "data", "default"))
+        protected = {"metadata": {"finalizers": ["kubernetes.io/pvc-protection"]}}
+        await user.patch(PERSISTENT_VOLUME_CLAIMS, "data", protected, dict, namespace="default")
+        await user.delete(VCJOBS, "train", namespace="default")
+        await until(lambda: server.get(JOBS, "train", "default") is None)
+        uid = put_train(server, volumes=volumes)["metadata"]["uid"]
+        await until(lambda: _state(server).get("reason") == "ClaimNotFound")
+
+        free = {"metadata": {"finalizers": None}}
+        await user.patch(PERSISTENT_VOLUME_CLAIMS, "data", free, dict, namespace="default")
+
+        await until(lambda: server.get(GROUPS, f"train-{uid}", "default"))
+        (owner,) = server.get(CLAIMS, "data", "default")["metadata"]["ownerReferences"]
+        assert owner["uid"] == uid
 
 
 async def test_what_an_earlier_job_leaves_and_does_not_go_is_named_by_the_job_that_waits_for_it(
