@@ -13,6 +13,7 @@ from tests.effects.waiting import until
 from volcano_py.api.meta import ObjectMeta, OwnerReference
 from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.job import objects
+from volcano_py.controllers.view import View
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PODGROUPS, PODS, VCJOBS
@@ -105,6 +106,40 @@ async def test_a_job_goes_on_when_the_claim_of_an_earlier_job_is_gone(server: Ap
         await until(lambda: server.get(GROUPS, f"train-{uid}", "default"))
         (owner,) = server.get(CLAIMS, "data", "default")["metadata"]["ownerReferences"]
         assert owner["uid"] == uid
+
+
+async def test_a_claim_of_an_earlier_job_that_the_watch_does_not_show_yet_is_not_taken_over(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    volumes = [{"mountPath": "/data", "volumeClaimName": "data", "volumeClaim": claim}]
+    owner = objects.owner_reference("train", "uid-of-the-earlier-job")
+    meta = {"name": "data", "namespace": "default", "ownerReferences": [owner], "finalizers": ["example.com/slow"]}
+    late: list[tuple[View[Any], list[Any]]] = []
+    show = View.on_events
+
+    def hold(view: View[Any], events: list[Any]) -> None:
+        if any(event.key == "default/data" for event in events):
+            late.append((view, events))
+        else:
+            show(view, events)
+
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        monkeypatch.setattr(View, "on_events", hold)
+        server.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": claim})
+        await until(lambda: late)
+        uid = put_train(server, volumes=volumes)["metadata"]["uid"]
+        await asyncio.sleep(0.5)
+        assert not server.list(GROUPS)
+
+        monkeypatch.undo()
+        for view, events in late:
+            view.on_events(events)
+        await until(lambda: _state(server).get("reason") == "ClaimNotFound")
+        free = {"metadata": {"finalizers": None}}
+        await user.patch(PERSISTENT_VOLUME_CLAIMS, "data", free, dict, namespace="default")
+        await until(lambda: server.get(GROUPS, f"train-{uid}", "default"))
+        assert server.get(CLAIMS, "data", "default")["metadata"]["ownerReferences"][0]["uid"] == uid
 
 
 async def test_what_an_earlier_job_leaves_and_does_not_go_is_named_by_the_job_that_waits_for_it(

@@ -223,6 +223,8 @@ class CarryOut:
             _read(answer, Job, self._put_job)
         elif isinstance(write, Create) and write.resource is PODGROUPS:
             await self._adopt_group(record, write)
+        elif isinstance(write, Create) and answer is None:  # it may be that of an earlier job: the watch will tell
+            raise _NotYet("create", write.resource.label, "a claim of that name exists, and the watch does not show it")
 
     def _note_unheeded(self, record: Record, write: Patch, answer: bytes, before: str) -> None:
         """Note a patch of the PodGroup that changed nothing: its version is still the one before."""
