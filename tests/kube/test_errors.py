@@ -105,6 +105,9 @@ def test_a_body_that_is_no_status_is_quoted_shortly() -> None:
         'pods "p" is forbidden: exceeded quota: rq, requested: pods=1, used: pods=1, limited: pods=1',
         'pods "p" is forbidden: violates PodSecurity "restricted:latest": hostNetwork != false',
         'admission webhook "validation.gatekeeper.sh" denied the request: label team is required',
+        'admission webhook "w" denied the request: pods cannot use hostPath, and you can\'t ask for it',
+        "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: root cannot run",
+        'pods "p" is forbidden: pod with UID "" cannot be created in a cordoned namespace',
     ],
 )
 def test_rights_are_no_remedy_for_a_quota_or_a_policy(words: str) -> None:

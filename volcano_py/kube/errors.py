@@ -180,10 +180,12 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
 def _refused_by_admission(message: str) -> bool:
     """Say whether a quota, a policy or a webhook refused the object: more rights do not help then.
 
-    RBAC says what the user cannot do. So does the plugin for owners that block deletion, which is about rights, too.
+    RBAC names the user who cannot do something. The plugin for owners that block deletion says what one can't set: that
+    is about rights, too. Policies and webhooks speak as they like.
     """
-    refused = "is forbidden: " in message or "denied the request" in message
-    return refused and "cannot " not in message and "can't " not in message
+    if "denied the request" in message or "denied request: " in message:
+        return True
+    return "is forbidden: " in message and 'is forbidden: User "' not in message and "can't " not in message
 
 
 def is_of_another(error: ApiError) -> bool:

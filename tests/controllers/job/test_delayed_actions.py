@@ -1,11 +1,14 @@
 """Actions that a policy delays: they wait, survive a restart of the controller, and end with their reason."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from tests.controllers.job.builders import a_job_task, a_vcjob, on
 from tests.controllers.job.world import World, done, later, restarted, running
+from volcano_py.controllers.job import bookkeeping
+from volcano_py.controllers.job.delays import Delayed
 
 
 def test_a_delayed_action_waits_for_its_time() -> None:
@@ -42,6 +45,46 @@ def test_that_pods_are_pending_is_told_once_for_all_of_them() -> None:
     world.pod_goes("train-b-0")
     world.settle()
     assert len(done(world)) == 3
+
+
+def test_the_work_for_pods_that_are_pending_together_grows_with_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by trial: a process that took over a job of 4,000 pending pods did nothing else for 20 seconds."""
+    world = World(a_vcjob(a_job_task(replicas=300), policies=[on("PodPending", "AbortJob", timeout="1h")]))
+    world.starts()
+    asked, key_of = [0], vars(Delayed)["key"].fget
+
+    def counting(one: Delayed) -> str:
+        asked[0] += 1
+        return str(key_of(one))
+
+    monkeypatch.setattr(Delayed, "key", property(counting))
+    world.restart()
+    world.look()
+    assert len(world.record.armed.by_key) == 300
+    for name in world.pods:
+        world.pod_is(name, "Running")
+    world.settle()
+
+    assert world.record.armed.by_key == {}
+    assert 300 <= asked[0] <= 3000
+
+
+def test_pods_that_restart_together_do_not_read_the_notes_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(a_vcjob(a_job_task(replicas=300), policies=[on("PodFailed", "RestartPod")]))
+    world.runs()
+    for name in world.pods:
+        world.pod_is(name, "Failed", exit_code=1)
+    read, without = [0], bookkeeping.without
+
+    def counting(notes: Mapping[str, str], *prefixes: str) -> dict[str, str]:
+        read[0] += 1
+        return without(notes, *prefixes)
+
+    monkeypatch.setattr(bookkeeping, "without", counting)
+    world.look()
+
+    assert (world.phase, len(world.terminating())) == ("Restarting", 300)
+    assert read[0] < 10
 
 
 def test_a_pod_that_leaves_pending_in_time_disarms_the_action() -> None:

@@ -48,8 +48,10 @@ class Draft:
     notes: Notes
     victims: dict[str, Member] = field(default_factory=dict)
     events: list[RecordEvent] = field(default_factory=list)
-    arm: list[Delayed] = field(default_factory=list)
-    disarm: list[str] = field(default_factory=list)
+    arm: dict[str, Delayed] = field(default_factory=dict)
+    """Delayed actions by key; thousands of pods may be pending at once."""
+    disarm: dict[str, None] = field(default_factory=dict)
+    """Keys of delayed actions, in order."""
     done: dict[str, set[int]] = field(default_factory=dict)
     """Indices of tasks whose pods have succeeded and are gone, as far as the notes do not say so yet."""
     change: Change | None = None
@@ -58,10 +60,9 @@ class Draft:
 
     def void(self, keys: Iterable[str]) -> None:
         """Disarm delayed actions, also those that were armed by this draft."""
-        gone = frozenset(keys)
-        self.arm = [one for one in self.arm if one.key not in gone]
-        self.disarm += sorted(gone)
-        for key in gone:
+        for key in sorted(set(keys)):
+            self.arm.pop(key, None)
+            self.disarm[key] = None
             self.notes.pop(f"{delays.PREFIX}{key}", None)
 
     def note_done(self) -> None:
@@ -210,7 +211,8 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
     job = draft.job
     status = job.status
     last = status.retry_count + rule.retry >= job.spec.max_retry  # then the job fails, and pods that ended stay
-    draft.note_done()
+    if draft.done:  # else the notes, of which there may be thousands, would be read for each pod that restarts
+        draft.note_done()
     if rule.kill is Kill.TARGET:
         victims = [] if last else _kill_a_part(seen, draft, rule, resolved.action, request)
         version = status.version
@@ -244,7 +246,7 @@ def _kill_a_part(seen: Observed, draft: Draft, rule: Rule, action: str, request:
         _spend(draft, [one for one in victims if not bookkeeping.is_victim(written, status.version, one)])
     draft.notes.update(notes)
     _run_again(draft, action, request)
-    armed = (*seen.delayed.values(), *draft.arm)
+    armed = (*seen.delayed.values(), *draft.arm.values())
     draft.void(one.key for one in armed if _aims_at(one, action, request))
     return victims
 
@@ -258,7 +260,7 @@ def _kill_all(seen: Observed, draft: Draft, rule: Rule, *, last: bool) -> list[M
         draft.notes = bookkeeping.without(draft.notes, bookkeeping.COMPLETED)
     if rule.phase == phases.RESTARTING:
         draft.notes[bookkeeping.RESTARTING_ALL] = killed
-    draft.void((*seen.delayed, *(one.key for one in draft.arm)))
+    draft.void((*seen.delayed, *draft.arm))
     return seen.members.victims(ended=bookkeeping.KILLED_ENDED.get(killed, frozenset()))
 
 
@@ -305,7 +307,7 @@ def _plan(seen: Observed, draft: Draft, now: datetime, *, handled: int = 0, writ
         writes=writes,
         kill=victims,
         handled=handled,
-        arm=tuple(draft.arm),
+        arm=tuple(draft.arm.values()),
         disarm=tuple(draft.disarm),
         again=True,
     )
@@ -339,15 +341,16 @@ def _arm(seen: Observed, draft: Draft, request: Request, resolved: Resolved, now
     delayed = Delayed(
         _since(seen, request, now) + timedelta(seconds=resolved.delay_s), resolved.action, request, resolved.task
     )
-    known = next((one for one in draft.arm if one.key == delayed.key), None)
-    if known is None and delayed.key not in draft.disarm:
-        known = seen.delayed.get(delayed.key)
+    place = delayed.key
+    known = draft.arm.get(place)
+    if known is None and place not in draft.disarm:
+        known = seen.delayed.get(place)
     if known is not None and not (request.event == policies.POD_PENDING and known.request.pod_uid != request.pod_uid):
         return  # it waits already; only that an earlier pod of this name was pending is void
     if (text := _announced(seen, draft, request, resolved)) is not None:
         draft.events.append(event(draft.job, keys.EVENT_NORMAL, EVENT_ACTION, text))
-    draft.arm = [one for one in draft.arm if one.key != delayed.key]
-    draft.arm.append(delayed)
+    draft.arm.pop(place, None)
+    draft.arm[place] = delayed
     if request.event in delays.KEPT and sum(key.startswith(delays.PREFIX) for key in draft.notes) < delays.MOST_KEPT:
         key, text = delays.kept(delayed)
         draft.notes[key] = text
@@ -363,7 +366,7 @@ def _announced(seen: Observed, draft: Draft, request: Request, resolved: Resolve
     text = f"Execute action {resolved.action} after {statuses.go_duration(resolved.delay_s)}"
     if request.event != policies.POD_PENDING:
         return f"{text}: {reasons.why(seen, request, resolved)}"
-    for one in chain(reversed(draft.arm), seen.delayed.values()):
+    for one in chain(reversed(draft.arm.values()), seen.delayed.values()):
         if (one.request.event, one.action, one.task) == (request.event, resolved.action, resolved.task):
             return None
     return f"{text} if pods are still pending then; {reasons.policy_of(resolved)}"
@@ -409,8 +412,8 @@ def _disarm_void(seen: Observed, draft: Draft, request: Request) -> None:
     void = [] if request.event == policies.POD_PENDING else [policies.POD_PENDING]
     if request.event == policies.POD_RUNNING:
         void += [policies.POD_FAILED, policies.POD_EVICTED]
-    armed = {*seen.delayed, *(one.key for one in draft.arm)}
-    draft.void(key for name in void if (key := f"{name}/{request.task}/{request.pod}") in armed)
+    places = (f"{name}/{request.task}/{request.pod}" for name in void)
+    draft.void(place for place in places if place in seen.delayed or place in draft.arm)
 
 
 def _aims_at(delayed: Delayed, action: str, request: Request) -> bool:

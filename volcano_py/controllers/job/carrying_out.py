@@ -223,6 +223,8 @@ class CarryOut:
             _read(answer, Job, self._put_job)
         elif isinstance(write, Create) and write.resource is PODGROUPS:
             await self._adopt_group(record, write)
+        elif isinstance(write, Create) and answer is None:  # it may be that of an earlier job: the watch will tell
+            raise _NotYet("create", write.resource.label, "a claim of that name exists, and the watch does not show it")
 
     def _note_unheeded(self, record: Record, write: Patch, answer: bytes, before: str) -> None:
         """Note a patch of the PodGroup that changed nothing: its version is still the one before."""
@@ -330,12 +332,9 @@ class CarryOut:
     def _name_taken(self, job: Job, wanted: PluginObject, name: str, by: dict[str, Any] | None) -> errors.ApiError:
         path = wanted.resource.item(name, job.metadata.namespace)
         meta = None if by is None else msgspec.convert(by["metadata"], ObjectMeta)
-        if meta is None or objects.terminates(meta, self._clock.now()) or objects.is_of_predecessor(meta, job.metadata):
+        if meta is None or objects.will_go(meta, job.metadata, self._clock.now()):
             return _NotYet("create", path, "its predecessor is being deleted")
-        text = (
-            f"{wanted.resource.kind} {job.metadata.namespace}/{name} exists and belongs to somebody else: delete it, "
-            "or give the job another name"
-        )
+        text = objects.name_taken(meta, f"{wanted.resource.kind} {job.metadata.namespace}/{name}", held_by="")
         self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_PLUGIN, text))
         return _Collision("create", path, text)
 
@@ -438,7 +437,7 @@ class CarryOut:
                 text = f"it exists without the label {keys.JOB_NAME}: give it the label again, or delete it"
                 raise errors.Conflict("create", PODS.item(name, namespace), text)
             return
-        if objects.terminates(pod.metadata, self._clock.now()):
+        if objects.will_go(pod.metadata, job.metadata, self._clock.now()):
             raise _NotYet("create", PODS.item(name, namespace), "a pod of that name still terminates")
         raise errors.Conflict("create", PODS.item(name, namespace), objects.name_taken(pod.metadata))
 

@@ -78,7 +78,7 @@ def plan(seen: Observed, now: datetime) -> JobPlan:
         return answered
     phase = job.status.state.phase
     if phase in phases.ACTIVE:
-        found = _active(seen, now, (*seen.delayed.values(), *draft.arm))
+        found = _active(seen, now, (*seen.delayed.values(), *draft.arm.values()))
     elif phase in phases.AT_REST:
         found = _at_rest(seen, now)
     else:
@@ -86,7 +86,7 @@ def plan(seen: Observed, now: datetime) -> JobPlan:
     return dataclasses.replace(
         found,
         events=(*draft.events, *found.events),
-        arm=tuple(draft.arm),
+        arm=tuple(draft.arm.values()),
         disarm=tuple(draft.disarm),
         handled=handled,
     )

@@ -113,7 +113,7 @@ def owner_of(meta: ObjectMeta | JobPodMeta) -> str:
     return ""
 
 
-def is_of_predecessor(meta: ObjectMeta, job: ObjectMeta) -> bool:
+def is_of_predecessor(meta: ObjectMeta | JobPodMeta, job: ObjectMeta) -> bool:
     """Say whether an object belongs to an earlier job of this name, with which the garbage collector deletes it."""
     owner = owner_of(meta)
     return owner not in ("", job.uid) and any((one.uid, one.name) == (owner, job.name) for one in meta.owner_references)
@@ -224,9 +224,14 @@ def terminates(meta: ObjectMeta | JobPodMeta, now: datetime) -> bool:
     return meta.deletion_timestamp is not None and (now - meta.deletion_timestamp).total_seconds() < LATE_S
 
 
-def name_taken(meta: JobPodMeta) -> str:
-    """Return what to do about the pod of somebody else that has the name of a pod of a job."""
+def will_go(meta: ObjectMeta | JobPodMeta, job: ObjectMeta, now: datetime) -> bool:
+    """Say whether what has the name of something that a job needs will soon be gone without anybody's help."""
+    return is_of_predecessor(meta, job) if meta.deletion_timestamp is None else terminates(meta, now)
+
+
+def name_taken(meta: ObjectMeta | JobPodMeta, what: str = "a pod of that name", held_by: str = " and its node") -> str:
+    """Return what to do about something that has the name of what a job needs, and does not go by itself."""
     if meta.deletion_timestamp is None:
-        return "a pod of that name exists and belongs to somebody else: delete it, or give the job another name"
+        return f"{what} exists and belongs to somebody else: delete it, or give the job another name"
     since = wire_time(meta.deletion_timestamp)
-    return f"a pod of that name was to be gone at {since} and still terminates: look at its finalizers and its node"
+    return f"{what} was to be gone at {since} and still terminates: look at its finalizers{held_by}"
