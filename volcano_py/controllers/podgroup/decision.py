@@ -245,8 +245,8 @@ def create(key: GroupKey, pod: Pod, owner_annotations: Mapping[str, str], worklo
 def _most(workload: Workload | None) -> int:
     """Return the largest minimum that the PodGroup of a workload may have, 0 for any.
 
-    Without a limit, a rolling update could never begin: the new ReplicaSet of a Deployment has few replicas at first, and
-    gets more only when its pods run.
+    Without a limit, a rolling update could never begin: the new ReplicaSet of a Deployment has few replicas at first,
+    and gets more only when its pods run.
     """
     owners = () if workload is None else workload.metadata.owner_references
     rolled_out = any(owner.controller and owner.kind == _DEPLOYMENT for owner in owners)
