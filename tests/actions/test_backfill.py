@@ -4,8 +4,9 @@ from dataclasses import replace
 import pytest
 
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
-from tests.scheduler.running import DEFAULT, cycle
-from volcano_py.model.objects import QueueRecord
+from tests.scheduler.running import DEFAULT, a_policy, cycle
+from volcano_py.framework.state.sub_groups import JobSubGroups
+from volcano_py.model.objects import QueueRecord, SubGroupPolicy
 from volcano_py.model.shape import HostPort
 from volcano_py.model.statuses import TaskStatus
 
@@ -203,3 +204,41 @@ def test_a_second_backfill_places_only_what_still_waits() -> None:
     world = World((a_node("n1"),), jobs=(a_job("j"),), tasks=tasks_of("j", 2, NOTHING))
 
     assert len(cycle(world, ALL.replace("backfill", "backfill, backfill")).binds) == 2
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether best-effort pods that wait counted, for each time that the sub-groups of a job were counted."""
+    found: list[bool] = []
+    lacking = JobSubGroups.lacking
+
+    def noted(groups: JobSubGroups, *, promised: bool = False, best_effort: bool = True) -> int:
+        found.append(best_effort)
+        return lacking(groups, promised=promised, best_effort=best_effort)
+
+    monkeypatch.setattr(JobSubGroups, "lacking", noted)
+    return found
+
+
+GROUPED = a_job("j", min_available=1, sub_group_policies=(SubGroupPolicy("p", match_label_keys=("x",), size=1),))
+
+
+def test_gangs_are_counted_once_unless_best_effort_pods_wait(counted: list[bool]) -> None:
+    """With roles or sub-groups, each count is a walk over all tasks or jobs."""
+    cycle(World((a_node("n1"),), jobs=(GROUPED,), tasks=tasks_of("j", 2, ONE)))
+    assert False not in counted
+    tasks = (*tasks_of("j", 1, ONE), *tasks_of("j", 1, NOTHING, first=1))
+    cycle(World((a_node("n1", pods=1),), jobs=(GROUPED,), tasks=tasks))
+    assert False in counted
+
+
+def test_sub_groups_of_jobs_that_are_as_they_were_are_not_counted_again(counted: list[bool]) -> None:
+    tasks = tasks_of("j", 2, ONE, status=RUNNING, node="n1")
+    store = World((a_node("n1"),), jobs=(replace(GROUPED, phase="Running"),), tasks=tasks).store()
+    policy = a_policy(DEFAULT)
+    first = cycle(store, policy)
+    assert counted
+
+    counted.clear()
+    cycle(store, policy, memory=first.memory)
+    assert not counted

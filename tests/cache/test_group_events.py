@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from tests.scheduler.running import DEFAULT, a_policy, cycle
 from volcano_py.api.scheduling import PodGroup, QueueSpec
 from volcano_py.cache.changes import Change
 from volcano_py.model.objects import JobKey
@@ -89,6 +90,60 @@ def test_a_pod_that_another_scheduler_has_placed_fills_its_part_of_the_minimum(
     assert (job.min_available, dict(job.task_min_available)) == (minimum, {"driver": of_drivers, "worker": 2})
     deleted(cache, a_pod("driver", **driver))
     assert cache.store.job(KEY).min_available == 3
+
+
+def test_what_a_foreign_pod_requests_is_no_longer_asked_for_when_it_is_placed(make_cluster: Any) -> None:
+    group = a_group("g1", min_available=3, min_resources={"cpu": "3", "memory": "1Gi"})
+    driver = {"group": "g1", "scheduler": "default-scheduler", "cpu": "1"}
+    cache = make_cluster(a_node("n1"), group, a_pod("driver", **driver), a_pod("worker", group="g1"))
+    seen = [cache.store.job(KEY).min_resources["cpu"]]
+
+    for change in ({"node": "n1"}, {"node": "n1", "phase": "Succeeded"}, {"node": "n1", "phase": "Failed"}):
+        modified(cache, a_pod("driver", **driver, **change))
+        seen.append(cache.store.job(KEY).min_resources["cpu"])
+
+    assert seen == [3000, 2000, 2000, 3000]
+    assert cache.store.job(KEY).min_resources["memory"] == 2**30
+
+
+def test_a_gang_is_enqueued_on_the_room_that_a_placed_foreign_pod_leaves(make_cluster: Any) -> None:
+    """Its node counts that pod as used; minResources must not ask for it once more."""
+    group = a_group("g1", min_available=3, min_resources={"cpu": "3"})
+    driver = a_pod("driver", group="g1", scheduler="default-scheduler", node="n1", cpu="1")
+    workers = [a_pod(f"worker-{number}", group="g1", cpu="1") for number in range(2)]
+    cache = make_cluster(a_node("n1", cpu=3), a_queue("default"), group, driver, *workers)
+
+    found = cycle(cache.store, a_policy(DEFAULT + "  - name: overcommit\n"))
+
+    assert found.binds == [("worker-0", "n1"), ("worker-1", "n1")]
+
+
+def test_the_minimums_of_roles_hold_although_many_pods_of_another_role_are_foreign(make_cluster: Any) -> None:
+    group = a_group("g1", min_available=5, min_task_member={"driver": 1, "worker": 4})
+    drivers = [a_pod(f"d{n}", group="g1", scheduler="other", role="driver", node="n1") for n in range(3)]
+    cache = make_cluster(a_node("n1"), group, *drivers, a_pod("worker", group="g1", role="worker"))
+
+    job = cache.store.job(KEY)
+
+    assert (job.min_available, dict(job.role_rule)) == (4, {"driver": 0, "worker": 4})
+
+
+def test_a_foreign_pod_whose_request_cannot_be_read_still_counts(make_cluster: Any) -> None:
+    odd = a_pod("odd", group="g1", scheduler="other", node="n1", cpu="many")
+    cache = make_cluster(a_node("n1"), a_group("g1", min_available=2), odd, a_pod("ours", group="g1"))
+
+    assert cache.store.job(KEY).min_available == 1
+
+
+def test_a_change_of_one_of_many_pods_costs_little(make_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = [a_pod(f"theirs-{number}", group="g1", scheduler="other", node="n1") for number in range(20)]
+    ours = [a_pod(f"ours-{number}", group="g1") for number in range(20)]
+    cache = make_cluster(a_node("n1"), a_group("g1", min_available=25), *theirs, *ours)
+    monkeypatch.setattr(cache.store, "tasks_of", lambda key: pytest.fail("it sorted the pods of the gang"))
+
+    modified(cache, a_pod("ours-3", group="g1", node="n1"))
+
+    assert cache.store.job(KEY).min_available == 5
 
 
 def test_the_order_of_pod_group_and_foreign_pod_does_not_matter(make_cluster: Any) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import msgspec
+
 from volcano_py.daemon.reminders import ROUND_S, Reminders
 from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.clock import FakeClock
@@ -32,6 +34,11 @@ def waiting(name, **more):
     return a_pod(name, cpu=2, why_pending=WHY, **more)
 
 
+def nominated(pod):
+    """Return a pod for which its scheduler has evicted others on n1."""
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name="n1"))
+
+
 def test_a_pod_that_waits_is_told_about_once_in_a_round():
     night = Night(waiting("p0"), waiting("p1"))
 
@@ -55,6 +62,7 @@ def test_only_pods_that_wait_for_us_are_told_about():
     night = Night(
         waiting("gated", spec=gates),
         waiting("foreign", scheduler="default-scheduler"),
+        nominated(waiting("foreign-nominated", scheduler="default-scheduler")),
         waiting("placed", node="n1"),
         a_pod("nothing-shown", cpu=2),
         waiting("new", created=2 * ROUND_S - 60),

@@ -236,3 +236,17 @@ async def test_new_numbers_are_written_without_an_event(server, a_writer):
     other = SetPodCondition(task, "Unschedulable", "0/6 nodes are available: 6 Insufficient memory")
     await written(writer, other)
     assert (writes(server), told) == (2, [other])
+
+
+async def test_a_reason_whose_answer_was_lost_is_told_although_the_watch_shows_it(server, a_writer):
+    server.faults.add(Fault("drop_after", verb="patch", resource="pods/status", times=1))
+    told = []
+
+    def shown(_):
+        return next((one["message"] for one in conditions_of(server, "p0")), "")
+
+    writer = a_writer(on_news=told.append, reason=shown)
+    condition = SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no")
+    await written(writer, condition)
+
+    assert told == [condition]

@@ -134,7 +134,9 @@ class PodGroupEvents:
 
     def is_ours(self, key: JobKey) -> bool:
         """Say whether this group names no other scheduler, and its pods name none or some of them are ours."""
-        return key not in self._left_to and (key not in self._foreign or bool(self._state.store.tasks_of(key)))
+        if key in self._left_to:
+            return False
+        return key not in self._foreign or self._state.store.count(key, *TaskStatus) > 0
 
     def reprioritise(self) -> None:
         """Give every job the present priority of its class."""

@@ -84,6 +84,7 @@ class PodConditionWriter:
         self._on_news = on_news
         self._only_unschedulable = options.only_unschedulable
         self._dedup: WriteDedup[str, None] = WriteDedup(version_of)
+        self._untold: dict[TaskRef, str] = {}  # what pods showed before a write that may have reached the server
 
         def queue(name: str, how: WriteQueueOptions) -> WriteQueue[TaskRef, SetPodCondition]:
             return WriteQueue(name, self._write, how, metrics, clock=clock, rng=rng, hold=hold, outage=client.outage)
@@ -117,6 +118,7 @@ class PodConditionWriter:
 
     def discard(self, task: TaskRef) -> None:
         """Drop what waits for a pod: it has a node now."""
+        self._untold.pop(task, None)
         self._first.discard(task)
         self._changed.discard(task)
 
@@ -131,7 +133,9 @@ class PodConditionWriter:
 
     async def _write(self, task: TaskRef, condition: SetPodCondition) -> str:
         if (before := self._reason(task)) is None:
+            self._untold.pop(task, None)
             return "obsolete"
+        before = self._untold.pop(task, before)
         content = (condition.reason, condition.message)
         if self._dedup.repeats(task.uid, content, task):
             return "unchanged"  # decided again while the first write was under way
@@ -150,6 +154,9 @@ class PodConditionWriter:
         except errors.Invalid as error:
             if errors.is_of_another(error):
                 return "obsolete"
+            raise
+        except (errors.Timeout, errors.ConnectionFailed, errors.ServerError):
+            self._untold[task] = before
             raise
         self._dedup.remember(task.uid, task, content, None, shown, written.metadata.resource_version)
         if without_numbers(before) != without_numbers(condition.message):

@@ -185,7 +185,9 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         jobs = ssn.jobs
         with_tasks = jobs.counts.sum(axis=0) > 0
         short = _short(ssn, jobs.held, best_effort=True)
-        without = _short(ssn, jobs.counts[_READY].sum(axis=0), best_effort=False)  # best-effort tasks that wait
+        ready = jobs.counts[_READY].sum(axis=0)
+        # Without best-effort tasks that wait; where none waits, the answer is the same.
+        without = short if np.array_equal(ready, jobs.held) else _short(ssn, ready, best_effort=False)
         # A Python loop over the jobs that differ from the last cycle.
         for row in np.flatnonzero(with_tasks & ssn.outcome.changed).tolist():
             record = jobs.records[row]
@@ -212,12 +214,16 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
 
 
 def _short(ssn: State, held: Floats, *, best_effort: bool) -> Bools:
-    """Return the jobs that hold too few tasks, of a role, of sub-groups or in total, (n_jobs,)."""
-    jobs = ssn.jobs
+    """Return the jobs that hold too few tasks, of a role, of sub-groups or in total, (n_jobs,).
+
+    The sub-groups of jobs that do not differ from the last cycle are left out.
+    """
+    jobs, rows = ssn.jobs, ssn.jobs.rules.with_sub_groups
     found = np.asarray(held < jobs.min_available) | ssn.jobs_short_of_roles(READY_STATUSES, best_effort=best_effort)
-    for row in jobs.rules.with_sub_groups.tolist():  # a Python loop over the jobs with sub-groups
+    # A Python loop over the jobs with sub-groups that differ from the last cycle.
+    for row in rows[ssn.outcome.changed[rows] & ~found[rows]].tolist():
         groups = ssn.sub_groups(row)
-        found[row] |= groups is not None and groups.lacking(best_effort=best_effort) > 0
+        found[row] = groups is not None and groups.lacking(best_effort=best_effort) > 0
     return found
 
 

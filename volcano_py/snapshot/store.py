@@ -300,9 +300,9 @@ class ClusterStore:
         return range(len(self._places))
 
     def waiting(self, row: int) -> TaskRecord | None:
-        """Return the task in a row if it is pending and not gated."""
+        """Return the task in a row if it waits for this scheduler: it is pending, not gated and not foreign."""
         place = self._places[row]
-        if place is None or place.status is not TaskStatus.PENDING:
+        if place is None or place.record.foreign or place.status is not TaskStatus.PENDING:
             return None
         return None if self.shapes.shape(int(self._shape[row])).gated else place.record
 
