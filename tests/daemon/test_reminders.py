@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 
+from volcano_py.daemon import reminders
 from volcano_py.daemon.reminders import ROUND_S, Reminders
 from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.clock import FakeClock
@@ -104,3 +105,11 @@ async def test_it_looks_every_ten_seconds():
     running.cancel()
 
     assert [event.name for event in night.recorded] == ["p0"]
+
+
+def test_after_a_long_pause_a_look_is_bounded(monkeypatch):
+    monkeypatch.setattr(reminders, "_ROWS_AT_ONCE", 20)
+    night = Night(*(waiting(f"p{number}") for number in range(50)))
+    night.clock.advance(ROUND_S)  # the process was stopped
+
+    assert [len(night.reminders.due()) for _ in range(4)] == [20, 20, 10, 0]

@@ -7,18 +7,15 @@ import pytest
 from tests.controlplane.ports import free_port
 from tests.effects.objects import JOB, binds, node_of, put_node, put_pod
 from tests.effects.waiting import until
-from volcano_py.api.core import Pod
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.effects.binder import Binder, BinderOptions
 from volcano_py.effects.outcomes import GangOutcome
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.resource import PODS
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.runtime.clock import RealClock
 from volcano_py.runtime.supervisor import Supervisor
-from volcano_py.writing.concurrency_limit import DEFAULT_HIGHEST
 
 QUICK = BinderOptions(retry_first_s=0.01, retry_cap_s=0.02, timeout_s=2.0, attempts=4)
 
@@ -341,13 +338,3 @@ async def test_metrics_count_binds_in_flight(server: ApiServer, a_binder, regist
     assert await binder.drained(10)
     assert registry.get_sample_value("volcano_py_binds_total", {"result": "bound"}) == 50
     assert registry.get_sample_value("volcano_scheduling_stage_duration_milliseconds_count", {"stage": "Bind"}) == 50
-
-
-async def test_other_requests_need_not_wait_for_binds(server: ApiServer, client: ApiClient, a_binder):
-    put_node(server, "n1")
-    slow = server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=2.0))
-    binder = a_binder(BinderOptions(timeout_s=10.0))
-    binder.submit(binds(server, DEFAULT_HIGHEST))
-    await until(lambda: slow.hits == DEFAULT_HIGHEST)
-
-    await client.get(PODS, "p0", Pod, namespace="default", timeout_s=1.0)

@@ -17,6 +17,8 @@ ROUND_S: Final = 2700.0
 _EVERY_S: Final = 10.0
 _AT_ONCE: Final = 100
 """The most events of one look: a tenth of what may be written in that time."""
+_ROWS_AT_ONCE: Final = 10_000
+"""The most pods of one look, so that it does not hold up the event loop."""
 
 
 class Reminders:
@@ -43,8 +45,9 @@ class Reminders:
             self._next, self._begun = 0, now
         turn = min(1.0, (now - self._begun) / ROUND_S)
         before = self._clock.now().timestamp() - ROUND_S
+        end = min(int(height * turn), self._next + _ROWS_AT_ONCE)
         found: list[RecordEvent] = []
-        while self._next < int(height * turn) and len(found) < _AT_ONCE:
+        while self._next < end and len(found) < _AT_ONCE:
             record = self._store.waiting(self._next)
             self._next += 1
             if record is not None and record.condition and record.creation <= before:
