@@ -47,6 +47,21 @@ _FIRST_EACH_S: Final = 5.0
 _TIMEOUT_S: Final = 10.0
 
 
+@dataclass(slots=True)
+class _Wanted:
+    """A condition that waits for its write."""
+
+    condition: SetPodCondition
+    before: str | None = None
+    """What the pod showed before a write that may have reached the server; None if there was none."""
+
+
+def _newer(older: _Wanted, newer: _Wanted) -> _Wanted:
+    if newer.before is None:
+        newer.before = older.before
+    return newer
+
+
 class _Metadata(msgspec.Struct, rename="camel"):
     resource_version: str = ""
 
@@ -84,10 +99,12 @@ class PodConditionWriter:
         self._on_news = on_news
         self._only_unschedulable = options.only_unschedulable
         self._dedup: WriteDedup[str, None] = WriteDedup(version_of)
-        self._untold: dict[TaskRef, str] = {}  # what pods showed before a write that may have reached the server
 
-        def queue(name: str, how: WriteQueueOptions) -> WriteQueue[TaskRef, SetPodCondition]:
-            return WriteQueue(name, self._write, how, metrics, clock=clock, rng=rng, hold=hold, outage=client.outage)
+        def queue(name: str, how: WriteQueueOptions) -> WriteQueue[TaskRef, _Wanted]:
+            outage = client.outage
+            return WriteQueue(
+                name, self._write, how, metrics, clock=clock, rng=rng, merge=_newer, hold=hold, outage=outage
+            )
 
         # A pod is in one of them at most, so its reasons are written in the order in which they were decided.
         self._first = queue(FIRST_NAME, _for_first_reasons(options))
@@ -114,11 +131,10 @@ class PodConditionWriter:
             condition = msgspec.structs.replace(condition, reason=keys.REASON_UNSCHEDULABLE)
         task = condition.task
         if not self._dedup.repeats(task.uid, (condition.reason, condition.message), task):
-            self._queue_of(task).put(task, condition)
+            self._queue_of(task).put(task, _Wanted(condition))
 
     def discard(self, task: TaskRef) -> None:
         """Drop what waits for a pod: it has a node now."""
-        self._untold.pop(task, None)
         self._first.discard(task)
         self._changed.discard(task)
 
@@ -126,16 +142,17 @@ class PodConditionWriter:
         """Write what waits; return whether all was written in time."""
         return all(await asyncio.gather(self._first.drained(timeout_s), self._changed.drained(timeout_s)))
 
-    def _queue_of(self, task: TaskRef) -> WriteQueue[TaskRef, SetPodCondition]:
+    def _queue_of(self, task: TaskRef) -> WriteQueue[TaskRef, _Wanted]:
         if task in self._first:
             return self._first
         return self._changed if task in self._changed or self._reason(task) else self._first
 
-    async def _write(self, task: TaskRef, condition: SetPodCondition) -> str:
+    async def _write(self, task: TaskRef, wanted: _Wanted) -> str:
         if (before := self._reason(task)) is None:
-            self._untold.pop(task, None)
             return "obsolete"
-        before = self._untold.pop(task, before)
+        if wanted.before is not None:
+            before = wanted.before
+        condition = wanted.condition
         content = (condition.reason, condition.message)
         if self._dedup.repeats(task.uid, content, task):
             return "unchanged"  # decided again while the first write was under way
@@ -156,7 +173,7 @@ class PodConditionWriter:
                 return "obsolete"
             raise
         except (errors.Timeout, errors.ConnectionFailed, errors.ServerError):
-            self._untold[task] = before
+            wanted.before = before
             raise
         self._dedup.remember(task.uid, task, content, None, shown, written.metadata.resource_version)
         if without_numbers(before) != without_numbers(condition.message):
