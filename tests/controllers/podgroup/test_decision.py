@@ -391,6 +391,7 @@ def test_a_deployment_is_not_asked_for_more_pods_than_its_replica_set_has(
         pytest.param(StatefulSet, "OrderedReady", "4", (2, 2), True, id="one-more-is-not-enough"),
         pytest.param(StatefulSet, "Parallel", "3", (1, 0), False, id="at-once"),
         pytest.param(StatefulSet, "OrderedReady", "1", (0, 0), False, id="no-gang"),
+        pytest.param(StatefulSet, "OrderedReady", "5", (1, 0), False, id="too-few-replicas-is-another-reason"),
         pytest.param(StatefulSet, "OrderedReady", "3", (3, 0), False, id="pods-are-there"),
         pytest.param(StatefulSet, "OrderedReady", "3", (2, 2), False, id="the-new-pod-is-the-last-or-replaces-one"),
         pytest.param(ReplicaSet, "", "3", (1, 0), False, id="replica-set"),

@@ -272,11 +272,11 @@ def never_complete(workload: Workload | None, pods: int, owner_annotations: Mapp
     if workload is None or workload.kind != STATEFUL_SETS.kind or workload.spec.pod_management_policy == _PARALLEL:
         return ""
     asked = min_member(owner_annotations, workload.spec.template.metadata.annotations)
-    wanted, status = min(asked, workload.spec.replicas), workload.status
-    if wanted <= 1 or max(status.replicas, status.ready_replicas + pods) >= wanted:
-        return ""
+    status = workload.status
+    if asked <= 1 or asked > workload.spec.replicas or max(status.replicas, status.ready_replicas + pods) >= asked:
+        return ""  # if it has too few replicas, the conditions of its pods say so
     return (
-        f"the pods wait for a gang of {wanted}, but this StatefulSet makes a pod only when the one before it is ready: "
+        f"the pods wait for a gang of {asked}, but this StatefulSet makes a pod only when the one before it is ready: "
         f"create it with podManagementPolicy: {_PARALLEL}, or remove the annotation {names.GROUP_MIN_MEMBER}"
     )
 
