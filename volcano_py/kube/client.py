@@ -19,7 +19,7 @@ from volcano_py.runtime.clock import RealClock
 T = TypeVar("T")
 
 DEFAULT_TIMEOUT_S = 30.0
-DEFAULT_CONNECTIONS = 80  # 64 binds in flight (writing/concurrency_limit.py), and 16 other requests
+DEFAULT_CONNECTIONS = 64  # the scheduler has its own number: for binds in flight, and for other requests
 DEFAULT_PAGE_SIZE = 500
 
 
