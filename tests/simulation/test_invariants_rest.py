@@ -133,6 +133,18 @@ def test_a_restart_for_a_pod_that_is_still_there_is_found(world: Fabricated, sta
     assert world.found() == (set() if stale else {"jobs keep their table"})
 
 
+@pytest.mark.parametrize(("retries", "found"), [(0, {"jobs keep their table"}), (1, set())])
+def test_a_restart_that_does_not_count_is_found_unless_a_drain_goes_on(
+    world: Fabricated, retries: int, found: set[str]
+) -> None:
+    made = job(world, retryCount=retries)
+    member(world, made, 0)
+    world.remove(objects.PODS, f"default/{JOB}-main-0")
+    state = {"phase": "Restarting", "reason": "PodEvicted"}
+    world.put(objects.JOBS, world.current(objects.JOBS, JOB), status={"state": state, "retryCount": retries})
+    assert world.found() == found
+
+
 def test_two_pods_of_one_index_are_found(world: Fabricated) -> None:
     made = job(world)
     member(world, made, 0)

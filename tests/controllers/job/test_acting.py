@@ -155,6 +155,44 @@ def test_two_pods_that_fail_together_are_both_restarted_by_one_retry() -> None:
     assert len(done(world)) == 2
 
 
+@pytest.mark.parametrize("action", ["RestartPod", "RestartTask", "RestartPartition"])
+def test_evictions_one_after_the_other_are_one_retry(action: str) -> None:
+    task = a_job_task(replicas=4, minAvailable=1, partitionPolicy={"totalPartitions": 4, "partitionSize": 1})
+    world = running(on("PodEvicted", action), task=task, minAvailable=1, maxRetry=3)
+    first = dict(world.pods)
+    for name in sorted(first):  # `kubectl drain` of the node of each pod
+        if world.pods[name] != first[name]:
+            continue  # RestartTask has restarted all of them
+        world.pod_goes(name)
+        restarted(world)
+
+    assert numbers(world) == (0, 1)
+    assert (world.phase, len(world.alive())) == ("Running", 4)
+
+
+def test_a_pod_that_is_evicted_again_after_its_restart_is_another_retry() -> None:
+    world = running(on("PodEvicted", "RestartPod"), task=a_job_task(replicas=4, minAvailable=1), minAvailable=1)
+    for retries in (1, 2):
+        world.pod_goes("train-worker-0")
+        restarted(world)
+        assert (world.phase, numbers(world)) == ("Running", (0, retries))
+    world.pod_goes("train-worker-0")
+    world.settle()
+
+    assert world.phase == "Failed"
+    assert world.job.status.state.reason == "MaxRetryReached"
+
+
+def test_a_pod_that_fails_after_another_was_evicted_is_another_retry() -> None:
+    world = running(on("*", "RestartPod"), task=a_job_task(replicas=4, minAvailable=1), minAvailable=1)
+    world.pod_goes("train-worker-0")
+    restarted(world)
+    world.pod_is("train-worker-1", "Failed", exit_code=1)
+    restarted(world)
+
+    assert numbers(world) == (0, 2)
+
+
 def test_a_pod_that_fails_while_the_job_restarts_is_restarted_too() -> None:
     world = running(on("PodFailed", "RestartPod"))
     world.pod_is("train-worker-0", "Failed", exit_code=1)

@@ -142,10 +142,11 @@ def test_the_present_state_says_what_happened_and_whole_tasks_speak_once() -> No
 
 def test_a_trigger_becomes_a_request_with_all_that_policies_ask_for() -> None:
     pod = a_member(phase="Failed", exit_code=3, version=2, partition="1")
+    pod.retry = 1
 
     request = Trigger("PodFailed", pod).request(UID)
 
-    assert request == ("PodFailed", "", UID, "worker", "train-worker-0", "uid-train-worker-0", "1", 3, 2)
+    assert request == ("PodFailed", "", UID, "worker", "train-worker-0", "uid-train-worker-0", "1", 3, 2, 1)
     assert Trigger("PodEvicted", pod).request(UID).exit_code == 0
     group = Trigger("Unknown").request(UID)
     assert (group.version, group.pod) == (None, "")

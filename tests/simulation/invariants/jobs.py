@@ -120,9 +120,11 @@ class JobsKeepTheirTable(Invariant):
         if job.phase not in _FOLLOWS[before.phase]:
             self.violated(f"job {event.stored.key} went from {before.phase or 'its beginning'} to {job.phase}")
         if job.phase == "Restarting":
-            if before.phase in _ACTIVE | {""} and job.retries != before.retries + 1:
-                self.violated(f"job {event.stored.key} restarts, and its retryCount stays {job.retries}")
             reason = status["state"].get("reason", "")
+            drained = reason == _EVICTED and job.version == before.version and before.retries > 0
+            counts = {before.retries + 1, before.retries} if drained else {before.retries + 1}
+            if before.phase in _ACTIVE | {""} and job.retries not in counts:
+                self.violated(f"job {event.stored.key} restarts, and its retryCount stays {job.retries}")
             known = not self.world.servers.stale_lists_in_force()
             if reason == _EVICTED and max(job.lost.values(), default=-1) < before.version and known:
                 self.violated(f"job {event.stored.key} restarts because of a pod that nobody has taken from it")

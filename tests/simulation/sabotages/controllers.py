@@ -31,7 +31,7 @@ SABOTAGES: Final = (
     Sabotage(
         "restarts-not-counted",
         _ACTING,
-        "    retries = status.retry_count + rule.retry\n",
+        "    retries = status.retry_count + _is_retry(draft, rule, request)\n",
         "    retries = status.retry_count\n",
         "A job that can never run restarts for ever in spite of maxRetry.",
         ("jobs keep their table",),

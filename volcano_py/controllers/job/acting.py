@@ -210,7 +210,8 @@ def _whole(draft: Draft) -> bool:
 def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request: Request, why: str) -> None:
     job = draft.job
     status = job.status
-    last = status.retry_count + rule.retry >= job.spec.max_retry  # then the job fails, and pods that ended stay
+    retries = status.retry_count + _is_retry(draft, rule, request)
+    last = retries >= job.spec.max_retry  # then the job fails, and pods that ended stay
     if draft.done:  # else the notes, of which there may be thousands, would be read for each pod that restarts
         draft.note_done()
     if rule.kill is Kill.TARGET:
@@ -223,7 +224,6 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
         task = seen.members.task(request.task)
         draft.notes[f"{bookkeeping.TASK_FAILED}{request.task}"] = str(task.restarts + task.spent)
     draft.victims.update((member.name, member) for member in victims)
-    retries = status.retry_count + rule.retry
     draft.job = msgspec.structs.replace(
         job, status=msgspec.structs.replace(status, version=version, retry_count=retries)
     )
@@ -233,6 +233,17 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
         event(job, keys.EVENT_NORMAL, EVENT_ACTION, f"Start to execute action {resolved.action}: {why}")
     )
     draft.acted = True
+
+
+def _is_retry(draft: Draft, rule: Rule, request: Request) -> bool:
+    """Say whether a restart or resumption counts against maxRetry.
+
+    Evicted pods that were there at the last retry have not been retried since: what evicts them is the same drain, and
+    not a job that fails again and again. So each retry allows at most one such eviction of each pod.
+    """
+    if rule.kill is Kill.TARGET and request.event == policies.POD_EVICTED and request.retry is not None:
+        return rule.retry and request.retry >= draft.job.status.retry_count
+    return rule.retry
 
 
 def _kill_a_part(seen: Observed, draft: Draft, rule: Rule, action: str, request: Request) -> list[Member]:

@@ -41,6 +41,7 @@ class Trigger(NamedTuple):
             partition=member.partition,
             exit_code=member.exit_code if self.event == policies.POD_FAILED else 0,
             version=member.version,
+            retry=member.retry,
         )
 
 

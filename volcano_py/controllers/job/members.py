@@ -46,6 +46,8 @@ class Member(msgspec.Struct, gc=False):
     """Whether the controller deletes the pod because it is not needed: its end is no eviction."""
     completed: bool = False
     """Whether the pod succeeded before anybody deleted it. A pod that is told to stop may succeed, too, unfinished."""
+    retry: int | None = None
+    """status.retryCount of the job when the pod was created, None if the pod does not say."""
 
     @classmethod
     def of(cls, pod: JobPod) -> "Member":
@@ -66,6 +68,7 @@ class Member(msgspec.Struct, gc=False):
             partition=meta.labels.partition,
             created=meta.creation_timestamp,
             resource_version=meta.resource_version,
+            retry=objects.number(annotations.retry),
         )
         if status.container_statuses or status.init_container_statuses or phase in ENDED:
             member.ready = objects.is_ready(pod)

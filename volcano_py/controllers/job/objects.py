@@ -71,6 +71,7 @@ class PodAnnotations(Wire, frozen=True):
     task: str = msgspec.field(default="", name=keys.TASK_SPEC)
     version: str = msgspec.field(default="", name=keys.JOB_VERSION)
     killed: str = msgspec.field(default="", name=keys.OUT_OF_SYNC)
+    retry: str = msgspec.field(default="", name=keys.JOB_RETRY_COUNT)
 
 
 class JobPodMeta(Wire, frozen=True):

@@ -64,6 +64,8 @@ class Request(NamedTuple):
     exit_code: int = 0
     version: int | None = None
     """The version of the job that the pod or PodGroup belongs to; None if the request concerns the job as it is."""
+    retry: int | None = None
+    """status.retryCount of the job when the pod was created, None if nobody knows."""
 
 
 class Resolved(NamedTuple):
