@@ -319,7 +319,8 @@ class JobController:
             return
         owner = self._key_of(command)
         if owner and (record := self._records.get(owner)) is not None and record.job is not None:
-            return  # it was handed over when the job appeared
+            await self._pass_on(command, key, record, record.job)
+            return
         meta = command.metadata
         job = None
         if command.target.name:  # the schema admits none
@@ -330,6 +331,19 @@ class JobController:
             self._queue.add_later(f"{_COMMAND}{key}", _JOB_SHOWS_S)
             return
         await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
+
+    async def _pass_on(self, command: Command, key: str, record: Record, job: Job) -> None:
+        """Hand a Command without uid that was for the last job of that name to its successor, if it may mean that."""
+        meta = command.metadata
+        if key in record.commands or meta.uid in record.settled:
+            return  # it was handed over when the job appeared
+        if objects.is_older(meta, job.metadata):
+            text = f"Command {key} is dropped: it is older than this job, and names another one that is gone"
+            self._events.record(acting.event(job, keys.EVENT_WARNING, acting.EVENT_COMMAND, text))
+            await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
+            return
+        record.commands[key] = command
+        self._queue.add(record.key)
 
     def _report_failure(self, key: str, error: errors.ApiError) -> None:
         record = self._records.get(key)

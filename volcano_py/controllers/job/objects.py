@@ -220,6 +220,12 @@ def is_ready(pod: JobPod) -> bool:
     return phase == "Succeeded" or (phase == "Running" and all(one.ready for one in pod.status.container_statuses))
 
 
+def is_older(meta: ObjectMeta, other: ObjectMeta) -> bool:
+    """Say whether an object was created before another one; both say it in whole seconds."""
+    created, since = meta.creation_timestamp, other.creation_timestamp
+    return created is not None and since is not None and created < since
+
+
 def terminates(meta: ObjectMeta | JobPodMeta, now: datetime) -> bool:
     """Say whether an object is being deleted and will soon be gone."""
     return meta.deletion_timestamp is not None and (now - meta.deletion_timestamp).total_seconds() < LATE_S
