@@ -16,10 +16,10 @@ from volcano_py.kube.retry_queue import RetryQueue
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.snapshot.task_place import TaskPlace
 
 if TYPE_CHECKING:
     from tests.simulation.machines import Machine
+    from volcano_py.snapshot.task_place import TaskPlace
 
 Versions = Mapping[str, tuple[str, str]]
 """Uid and resourceVersion of objects, by ``namespace/name``."""
@@ -108,7 +108,7 @@ def unreadable(daemon: SchedulerDaemon, resource: str) -> frozenset[str]:
     return frozenset(key for kind, each in reflectors if kind.label == resource for key in each.delivery.quarantined)
 
 
-def places(daemon: SchedulerDaemon) -> Iterator[TaskPlace]:
+def places(daemon: SchedulerDaemon) -> Iterator["TaskPlace"]:
     """Return the pods in the cache of a scheduler."""
     return (place for place in daemon.cache.store._places if place is not None)
 

@@ -1,6 +1,7 @@
 """The invariants of jobs, PodGroups, queues and processes: each fails where it should, and only there."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from tests.simulation.draws import generator
 from tests.simulation.fabricated import Fabricated
 from tests.simulation.invariants import INVARIANTS
 from tests.simulation.invariants.rest import Rest
+from tests.simulation.plan import Strike
 from tests.simulation.sabotages import SABOTAGES
 from volcano_py.apiserver.origin import ORIGIN
 from volcano_py.kube.retry_queue import RetryQueue
@@ -318,3 +320,25 @@ def test_after_a_late_bind_others_may_still_be_told_that_they_wait(
         rest.answered(asked, 201)
 
     assert rest.limit(220.0) == until
+
+
+@pytest.mark.parametrize(
+    ("jump_s", "writer", "resource", "counts"),
+    [
+        (3000.0, "one", "events", False),
+        (-3000.0, "one", "events", False),
+        (3000.0, "controllers", "events", True),
+        (3000.0, "one", "pods/status", True),
+        (20.0, "one", "events", True),
+    ],
+)
+def test_only_reminders_of_a_scheduler_after_a_great_jump_of_a_clock_are_no_unrest(
+    world: Fabricated, jump_s: float, writer: str, resource: str, counts: bool
+) -> None:
+    world.world.plan = replace(world.world.plan, strikes=(Strike(0, 1.0, "clock jump", "scheduler-0", amount=jump_s),))
+    rest = next(each for each in world.world.invariants if isinstance(each, Rest))
+    world.at(10.0)
+    with world.asks(getattr(world, writer), "patch", resource) as asked:
+        rest.answered(asked, 200)
+
+    assert (rest.last_write_at > 0) == counts

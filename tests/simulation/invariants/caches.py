@@ -7,12 +7,12 @@ from tests.simulation.invariants.invariant import Invariant
 from tests.simulation.loop import Process, State
 from tests.simulation.truth import PodTruth
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.snapshot.task_place import TaskPlace
 
 if TYPE_CHECKING:
     from tests.simulation.machines import Machine
     from tests.simulation.servers import Asked
     from tests.simulation.world import World
+    from volcano_py.snapshot.task_place import TaskPlace
 
 _ENDED: Final = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
@@ -79,7 +79,7 @@ class CacheIsShown(Invariant):
                 f"{machine.name} {has} node {name}, {'unlike' if name in ours else 'although'} its watch shows"
             )
 
-    def _compare_place(self, who: str, found: TaskPlace, pod: PodTruth, bound: bool) -> None:
+    def _compare_place(self, who: str, found: "TaskPlace", pod: PodTruth, bound: bool) -> None:
         if found.status in _ENDED:
             if not pod.ended:
                 self.violated(f"{who} has pod {pod.key} as {found.status.label}, which it is not")

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Final
 from tests.simulation import insight, objects, programs
 from tests.simulation.invariants.invariant import Invariant
 from volcano_py.apiserver.store import Event
-from volcano_py.daemon.reminders import ROUND_S
 from volcano_py.model.decisions import RecordEvent
 
 if TYPE_CHECKING:
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
 
 _EVENTS: Final = "events"
 _TOLD_WITHIN_S: Final = 75.0
-_LONGEST_S: Final = 600.0
-"""No schedule lasts longer."""
+_REMINDING_JUMP_S: Final = 2100.0
+"""With such a jump of a clock, a pod seems to have waited for 45 minutes, though no schedule lasts ten."""
 
 
 class Rest(Invariant):
@@ -32,7 +31,7 @@ class Rest(Invariant):
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Note the time of every write, also of the cluster itself."""
-        if resource != objects.LEASES and not (resource == _EVENTS and self._reminders_may_come()):
+        if resource != objects.LEASES and not self._may_remind(resource, asked):
             self.last_write_at = self.world.loop.time()
             self.last = (
                 f"{'cluster' if asked is None else asked.client.name} {event.type} {resource} {event.stored.key}"
@@ -40,18 +39,22 @@ class Rest(Invariant):
 
     def answered(self, asked: "Asked", status: int) -> None:
         """Count writes that are refused, too."""
-        if asked.resource == _EVENTS and self._reminders_may_come():
-            return
-        if asked.method != "GET" and not asked.resource.startswith("leases"):
+        if (
+            asked.method != "GET"
+            and not asked.resource.startswith("leases")
+            and not self._may_remind(asked.resource, asked)
+        ):
             self.last_write_at = self.world.loop.time()
             self.last = f"{asked.client.name} {asked.verb} {asked.resource}: {status}"
             if asked.resource == "pods/binding" and status < 300:
                 self.last_bind_at = self.last_write_at
 
-    def _reminders_may_come(self) -> bool:
-        """Return whether a wall clock has jumped so far that pods seem to have waited long enough for a reminder."""
-        jumps = [strike.amount for strike in self.world.plan.strikes if strike.kind == "clock jump"]
-        return sum(map(abs, jumps)) > ROUND_S - _LONGEST_S
+    def _may_remind(self, resource: str, asked: "Asked | None") -> bool:
+        """Return whether a write may repeat why a pod waits: a scheduler's event, after a great jump of a clock."""
+        if resource != _EVENTS or asked is None or not asked.client.name.startswith("scheduler"):
+            return False
+        jumps = [abs(strike.amount) for strike in self.world.plan.strikes if strike.kind == "clock jump"]
+        return sum(jumps) > _REMINDING_JUMP_S
 
     def limit(self, recovered_at: float) -> float:
         """Return until when something may be written, if all must be decided at ``recovered_at``.

@@ -17,6 +17,7 @@ from tests.simulation.old_commit.trees import Trees
 Found = dict[str, Any]
 _CHUNK: Final = 10
 _TIMEOUT_S: Final = 900
+_TAIL: Final = 2000
 _ENOUGH: Final = 3
 """Seeds of one defect; further ones are not looked at."""
 
@@ -46,12 +47,12 @@ def main() -> int:
 
 
 def run(tree: Path, *what: str) -> list[Found]:
-    """Run seeds or a plan in a tree."""
+    """Run seeds or a plan in a tree; RuntimeError if the simulation of today does not start there."""
     command = (sys.executable, "-m", "tests.simulation.old_commit.scan", *what)
     env = {"PYTHONPATH": str(tree), "PYTHONHASHSEED": "0", "TZ": "UTC"}
-    done = subprocess.run(
-        command, cwd=tree, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False, timeout=_TIMEOUT_S
-    )
+    done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+    if done.returncode:
+        raise RuntimeError(f"the simulation does not run in {tree}: {done.stderr[-_TAIL:]}")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -124,12 +125,13 @@ class Search:
         """Run what is written down with and without the mends; return 1 if a plan does not show its defect any more."""
         good = True
         with ThreadPoolExecutor(jobs) as pool:
-            for shows, line in pool.map(self._verified, noted.all_of_them()):
+            for shows, line in pool.map(self.verified, noted.all_of_them()):
                 good &= shows
                 print(line, flush=True)
         return 0 if good else 1
 
-    def _verified(self, one: Noted) -> tuple[bool, str]:
+    def verified(self, one: Noted) -> tuple[bool, str]:
+        """Return whether a plan shows its defect, and does not with the mend of it; and a line that says so."""
         defect = next(each for each in DEFECTS if each.number == one.defect)
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump(one.plan, file)

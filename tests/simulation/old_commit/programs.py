@@ -194,8 +194,10 @@ def scheduler(
     _: Raising,
     cycle: Callable[..., Any] = run_cycle,
     observer: Observer | None = None,
+    *,
+    narrow: int = 0,
 ) -> Callable[[Machine], Any]:
-    """Return the program of a scheduler that stands by or leads; ``observer`` is told what it decides."""
+    """Return the program of a scheduler that stands by or leads; ``observer`` is told what it decides, ``narrow`` has no effect."""
 
     async def run(machine: Machine) -> int:
         options = DaemonOptions(metrics_address=None, health_address=None, lease=LeaseOptions(), seed=seed % 1000)
@@ -217,7 +219,7 @@ def scheduler(
     return run
 
 
-def controllers(seed: int, tokens: Tokens) -> Callable[[Machine], Any]:
+def controllers(seed: int, tokens: Tokens, *, narrow: bool = False) -> Callable[[Machine], Any]:
     """Return the program of a controller manager."""
 
     async def run(machine: Machine) -> int:

@@ -14,8 +14,13 @@ _RETRY_QUEUE: Final = (
     "from volcano_py.kube.retry_queue import RetryQueue\n",
     "from typing import Generic, TypeVar\n\nclass RetryQueue(Generic[TypeVar('K')]):\n    pass\n\n\n",
 )
+_OWN_FAULTS: Final = (
+    "from volcano_py.kube.own_faults import OwnFaults\n",
+    "\nclass OwnFaults:\n    survived = False\n\n\n",
+)
 _CHANGES: Final = (
     ("insight.py", *_RETRY_QUEUE),
+    ("world.py", *_OWN_FAULTS),
     ("insight.py", " & ~TaskTrait.BACKING_OFF", ""),
     ("drawing.py", "_WITH_WEBHOOKS: Final = 0.25", "_WITH_WEBHOOKS: Final = 0.0"),
     ("invariants/__init__.py", "        processes.RequestsEnd,\n", ""),  # its watches lasted for ten minutes
