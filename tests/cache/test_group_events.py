@@ -163,6 +163,16 @@ def test_a_foreign_pod_that_leaves_a_group_makes_the_group_ours(make_cluster: An
     assert cache.store.job(JobKey("default", "g2")) is None
 
 
+def test_our_last_pod_that_leaves_a_group_with_foreign_pods_leaves_the_group_to_them(make_cluster: Any) -> None:
+    cache = make_cluster(a_group("g1"), a_group("g2"), a_pod("theirs", group="g1", scheduler="other"))
+    added(cache, a_pod("ours", group="g1"))
+    assert cache.store.job(KEY) is not None
+
+    modified(cache, a_pod("ours", group="g2"))
+
+    assert cache.store.job(KEY) is None
+
+
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [

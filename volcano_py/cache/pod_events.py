@@ -120,6 +120,8 @@ class PodEvents:
         if len(self._unreadable):
             self._readable(uid)
         self._put(place, record, shape, task_status(pod), node)
+        if place is not None and place.record.key != record.key:
+            self._groups.recount(place.record.key)  # the group that it has left
         if record.key is None or is_terminal(pod):
             self._groups.leave(uid)
             self._groups.recount(record.key)
