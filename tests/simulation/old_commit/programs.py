@@ -197,7 +197,7 @@ def scheduler(
     *,
     narrow: int = 0,
 ) -> Callable[[Machine], Any]:
-    """Return the program of a scheduler that stands by or leads; ``observer`` is told what it decides, ``narrow`` has no effect."""
+    """Return the program of a scheduler that stands by or leads; ``observer`` is told what it decides."""
 
     async def run(machine: Machine) -> int:
         options = DaemonOptions(metrics_address=None, health_address=None, lease=LeaseOptions(), seed=seed % 1000)
