@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.admission.templates import BAD, GOOD, template_of
+from tests.admission.refused_templates import BAD
+from tests.admission.templates import GOOD, template_of
 from volcano_py.admission.pod_rules.template import known_flaws, template_flaws
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.admission.asking import job, policy, queue, task
 from tests.admission.dict_view import DictView
-from tests.admission.templates import BAD, GOOD, template_of
+from tests.admission.refused_templates import BAD
+from tests.admission.templates import GOOD, template_of
 from volcano_py.admission.contract import CREATE, DELETE, UPDATE, Options, Request, Verdict
 from volcano_py.admission.graph import in_order, unknown_targets
 from volcano_py.admission.pod_rules.template import template_flaws

@@ -12,9 +12,10 @@ import yaml
 
 from tests.admission.changes import changed
 from tests.admission.dict_view import DictView
+from tests.admission.refused_templates import BAD
 from tests.admission.table import CASES, DEFAULTS, RESOURCE_GROUPS, Case
 from tests.admission.table.case import ABSENT, ALWAYS_THERE, FLAGS, NEVER_ASKED, PLAIN, at
-from tests.admission.templates import BAD, template_of
+from tests.admission.template_parts import template_of
 from volcano_py.admission import contract, pod_rules
 from volcano_py.admission.contract import CREATE, DELETE, UPDATE, Refusal, Request, Verdict
 from volcano_py.admission.pod_rules.template import template_flaws

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.admission.templates import BAD, GOOD, template_of
+from tests.admission.refused_templates import BAD
+from tests.admission.templates import GOOD, template_of
 from tests.controlplane.rest import ApiFailure
 from tests.e2e.control_plane import ControlPlane
 from volcano_py.admission.pod_rules.template import template_flaws

@@ -3,45 +3,10 @@
 import asyncio
 import itertools
 import random
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any
 
-import pytest
-
-from volcano_py.kube import errors
-from volcano_py.kube.own_faults import OwnFaults
-from volcano_py.kube.workqueue import WorkQueue, WorkQueueOptions
+from tests.kube.working import BUSY, REFUSED, a_workqueue, settle
+from volcano_py.kube.workqueue import WorkQueue
 from volcano_py.runtime.clock import FakeClock
-from volcano_py.runtime.supervisor import Supervisor, TaskFailed
-
-Reconcile = Callable[[str], Awaitable[None]]
-BUSY = errors.TooManyRequests("create", "/api/v1/pods", "slow down", status=429, retry_after_s=30)
-REFUSED = errors.ServerError("create", "/api/v1/pods", "no", status=500)
-
-
-@asynccontextmanager
-async def a_workqueue(
-    reconcile: Reconcile, clock: FakeClock | None = None, *, more: dict[str, Any] | None = None, **options: Any
-) -> AsyncIterator[WorkQueue[str]]:
-    queue = WorkQueue(
-        "test",
-        reconcile,
-        WorkQueueOptions(**{"workers": 2, **options}),
-        clock=clock or FakeClock(),
-        rng=random.Random(1),
-        **(more or {}),
-    )
-    async with Supervisor() as supervisor:
-        queue.start(supervisor)
-        yield queue
-
-
-async def settle() -> None:
-    """Let everything run that can run without time passing."""
-    for _ in range(30):
-        await asyncio.sleep(0)
 
 
 async def test_a_name_added_many_times_has_one_turn() -> None:
@@ -304,86 +269,6 @@ async def test_names_that_need_work_are_asked_for_now_and_then() -> None:
         await settle()
 
     assert (before, turns) == ([], ["forgotten"])
-
-
-async def test_a_bug_in_the_work_ends_its_owner() -> None:
-    async def reconcile(key: str) -> None:
-        raise ZeroDivisionError
-
-    async def owner() -> None:
-        async with a_workqueue(reconcile) as queue:
-            queue.add("a")
-            await asyncio.sleep(5)
-
-    with pytest.raises(TaskFailed, match="ZeroDivisionError"):
-        await owner()
-
-
-@pytest.fixture
-def survives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let queues go on after a bug, as in production."""
-    monkeypatch.setattr(OwnFaults, "survived", True)
-
-
-@pytest.mark.usefixtures("survives")
-async def test_a_bug_costs_the_turns_of_one_name_and_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
-    clock, turns, given_up, results = FakeClock(), [], [], []
-
-    async def reconcile(key: str) -> None:
-        turns.append(key)
-        if key == "bad":
-            raise KeyError("label")
-
-    more = {
-        "observe": lambda _, result: results.append(result),
-        "on_given_up": lambda key, error: given_up.append((key, error)),
-    }
-    async with a_workqueue(reconcile, clock, more=more, workers=1, attempts=3) as queue:
-        queue.add("bad")
-        queue.add("good")
-        await settle()
-        at_once = list(turns)
-        for _ in range(40):
-            clock.advance(0.5)
-            await settle()
-
-    assert at_once == ["bad", "good"]
-    assert turns == ["bad", "good", "bad", "bad"]
-    assert results == ["fault", "retried", "done", "fault", "retried", "fault", "given_up"]
-    ((key, error),) = given_up
-    assert (key, error.maybe_applied) == ("bad", True)
-    assert re.search(r"KeyError: 'label' \(test_workqueue.py:\d+\); this is a fault of ours", str(error))
-    said = capsys.readouterr().out
-    assert said.count("Traceback") == 1  # a minute passes before the next one
-    assert "object=bad" in said
-
-
-@pytest.mark.usefixtures("survives")
-async def test_a_bug_in_a_refill_or_in_the_report_of_a_failure_is_survived() -> None:
-    clock, turns, refills = FakeClock(), [], itertools.count()
-
-    async def reconcile(key: str) -> None:
-        turns.append(key)
-        if key == "refused":
-            raise REFUSED
-
-    def refill() -> list[str]:
-        if not next(refills):
-            raise KeyError("first")
-        return ["from the second refill"]
-
-    def report(key: str, error: errors.ApiError) -> None:
-        raise KeyError("report")
-
-    more = {"refill": refill, "on_given_up": report}
-    async with a_workqueue(reconcile, clock, more=more, attempts=1, refill_every_s=60) as queue:
-        queue.add("refused")
-        for _ in range(2):
-            await settle()
-            clock.advance(61)
-        await settle()
-
-    assert turns == ["refused", "from the second refill"]
 
 
 async def test_drained_says_whether_all_work_is_done_in_time() -> None:

@@ -1,0 +1,39 @@
+"""Work queues with a clock that stands still, for tests."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from volcano_py.kube import errors
+from volcano_py.kube.workqueue import WorkQueue, WorkQueueOptions
+from volcano_py.runtime.clock import FakeClock
+from volcano_py.runtime.supervisor import Supervisor
+
+Reconcile = Callable[[str], Awaitable[None]]
+BUSY = errors.TooManyRequests("create", "/api/v1/pods", "slow down", status=429, retry_after_s=30)
+REFUSED = errors.ServerError("create", "/api/v1/pods", "no", status=500)
+
+
+@asynccontextmanager
+async def a_workqueue(
+    reconcile: Reconcile, clock: FakeClock | None = None, *, more: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[WorkQueue[str]]:
+    queue = WorkQueue(
+        "test",
+        reconcile,
+        WorkQueueOptions(**{"workers": 2, **options}),
+        clock=clock or FakeClock(),
+        rng=random.Random(1),
+        **(more or {}),
+    )
+    async with Supervisor() as supervisor:
+        queue.start(supervisor)
+        yield queue
+
+
+async def settle() -> None:
+    """Let everything run that can run without time passing."""
+    for _ in range(30):
+        await asyncio.sleep(0)
