@@ -192,6 +192,8 @@ def test_a_request_is_empty_if_only_the_pod_itself_counts(request_: list[float],
         ("hugepages-2Mi", 2 * 1024**2 * 1000, "2Mi"),
         ("pods", 110, "110"),
         (GPU, 1500, "1.5"),
+        ("example.com/bytes", 10 * 1024**3 * 1000, "10737418240"),
+        ("cpu", 2_345_678_900, "2345679"),
     ],
 )
 def test_amounts_are_written_as_people_write_them(name: str, amount: float, text: str) -> None:

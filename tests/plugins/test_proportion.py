@@ -304,6 +304,17 @@ def test_a_task_that_waits_for_its_queue_says_so(pods: int, text: str) -> None:
     assert (messages["late-0"], messages["ja-9"]) == (text, text)
 
 
+def test_a_resource_of_no_node_is_not_called_undeserved() -> None:
+    world = World(
+        nodes=(a_node("n1", cpu=12),),
+        queues=(a_queue("a"),),
+        jobs=(a_job("ja", queue="a"),),
+        tasks=tasks_of("ja", 1, a_shape(cpu=1, gpu=1)),
+    )
+
+    assert "1 nvidia.com/gpu asked, 0 held, 0 in the cluster (no node has any)" in cycle(world, CONF).messages["ja-0"]
+
+
 def test_what_queues_deserve_is_reported() -> None:
     report = cycle(two_queues(held=4, weight=3), CONF).report.queues
 

@@ -5,6 +5,7 @@ Amounts are arrays in row order of the session's resources; queues are columns. 
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from volcano_py.model.objects import QueueRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, ResourceRegistry, format_amount
+
+# The source of a limit of 0 that no queue sets.
+NO_NODE_HAS_ANY: Final = "in the cluster (no node has any)"
 
 
 def capability(record: QueueRecord, resources: ResourceRegistry) -> Floats:

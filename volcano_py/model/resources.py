@@ -199,14 +199,19 @@ def is_empty(request: Floats) -> bool:
 def format_amount(name: str, amount: float) -> str:
     """Return an amount in the usual notation: cores, binary memory units, plain counts."""
     if name == keys.CPU:
-        return f"{amount / 1000:g}"
+        return _plain(amount / 1000)
     if name == keys.MEMORY or name.startswith(keys.HUGEPAGES_PREFIX) or name == keys.EPHEMERAL_STORAGE:
         size = amount if name == keys.MEMORY else amount / 1000
         for power, suffix in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
             if abs(size) >= 1024**power:
                 return f"{size / 1024**power:.4g}{suffix}"
         return f"{size:g}"
-    return f"{amount:g}" if name == keys.PODS else f"{amount / 1000:g}"
+    return _plain(amount if name == keys.PODS else amount / 1000)
+
+
+def _plain(number: float) -> str:
+    """Return a number with six digits if it has a fraction, and never with an exponent if it is large."""
+    return f"{number:g}" if abs(number) < 1e6 else f"{number:.0f}"
 
 
 def quantity_text(name: str, amount: int) -> str:

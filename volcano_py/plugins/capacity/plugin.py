@@ -53,7 +53,16 @@ from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.queue_accounts import JobStamp, JobSums
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
-from volcano_py.model.queue_limits import capability, divisors, not_open, over_limit, room_for, shares, without_room
+from volcano_py.model.queue_limits import (
+    NO_NODE_HAS_ANY,
+    capability,
+    divisors,
+    not_open,
+    over_limit,
+    room_for,
+    shares,
+    without_room,
+)
 from volcano_py.model.queue_tree import QueueTree
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import EPSILON, PODS_ROW
@@ -251,8 +260,10 @@ class Capacity(
         limits = {}
         for resource in passed[row]:
             what = "capability" if self._own_limit(row, resource) else "part after the guarantees of others"
-            source = f"{whose} {what}" if row == queue.row else f"{what} {whose}"
-            limits[resource] = (float(self._due.ceiling[resource, row]), f"allowed ({source})")
+            source = f"allowed ({f'{whose} {what}' if row == queue.row else f'{what} {whose}'})"
+            if self._ssn.total[resource] < EPSILON and not self._own_limit(row, resource):
+                source = NO_NODE_HAS_ANY
+            limits[resource] = (float(self._due.ceiling[resource, row]), source)
         nominated = self._ssn.coming.nominated()
         promised = None if nominated is None else self._with_branches(nominated)[:, row]
         return over_limit(self.name, queue.name, self._ssn.resources, asked, held[:, row], limits, promised)

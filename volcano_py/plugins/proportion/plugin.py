@@ -53,6 +53,7 @@ from volcano_py.framework.state.report import QueueReport
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.queue_limits import (
+    NO_NODE_HAS_ANY,
     capabilities,
     capability,
     columns,
@@ -154,18 +155,17 @@ class Proportion(
         taken = self._held_and_coming(task)[:, row] - given
         own = capability(queue.record, self._ssn.resources)
         over = reservations.over_asked(taken + asked, due, asked)
-        limits = {
-            resource: (
-                float(due[resource]),
-                "allowed (its capability)" if own[resource] <= due[resource] else "deserved",
-            )
-            for resource in over
-        }
+        limits = {resource: (float(due[resource]), self._source(resource, own, due)) for resource in over}
         if not limits:
             return None
         nominated = self._ssn.coming.nominated()
         promised = None if nominated is None else nominated[:, row]
         return over_limit(self.name, queue.name, self._ssn.resources, asked, taken, limits, promised)
+
+    def _source(self, resource: int, own: Floats, due: Floats) -> str:
+        if own[resource] <= due[resource]:
+            return "allowed (its capability)"
+        return "deserved" if self._ssn.total[resource] >= EPSILON else NO_NODE_HAS_ANY
 
     def why_overused(self, queue: QueueInfo) -> Reason:
         """Return the reason, with what the queue holds and deserves."""
