@@ -45,6 +45,30 @@ def test_every_way_to_write_flags_means_the_same(line: str) -> None:
     assert flags.given == {"name", "namespace", "replicas"}
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "job view -N job.batch.volcano.sh/a",
+        "job view vcjob/a",
+        "job why vj/a",
+        "queue get -n queue.scheduling.volcano.sh/a",
+    ],
+)
+def test_a_name_may_have_its_kind_before_it_as_the_output_of_names_has(line: str) -> None:
+    command, words = find("vcctl", line.split())
+    assert command is not None
+
+    assert read_flags(command, words).text("name") == "a"
+
+
+def test_a_name_of_another_kind_is_refused() -> None:
+    command, words = find("vcctl", ["job", "view", "queue.scheduling.volcano.sh/a"])
+    assert command is not None
+
+    with pytest.raises(UsageProblem, match=r"write the name of a job, or job/NAME"):
+        read_flags(command, words)
+
+
 def test_switches_stand_together_and_take_a_value_only_with_an_equals_sign() -> None:
     assert read_flags(COMMAND, ["-aw"]).on("all")
     assert read_flags(COMMAND, ["-aw"]).on("watch")

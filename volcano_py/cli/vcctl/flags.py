@@ -6,13 +6,20 @@ anywhere behind the command, and `_` in a name means `-`. argparse is not used: 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from volcano_py.client.problem import Problem
 
 TEXT, NUMBER, SWITCH = "text", "number", "switch"
 _TRUTHS = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
 _LARGEST = 2**31 - 1
+_KINDS: Final = {
+    "jobs": ("job", "jobs", "vcjob", "vj"),
+    "queues": ("queue", "queues", "q"),
+    "jobflows": ("jobflow", "jobflows", "jf"),
+    "jobtemplates": ("jobtemplate", "jobtemplates", "jt"),
+}
+"""What may stand before the name of an object, as `-o name` prints it: `job.batch.volcano.sh/train`."""
 
 
 class UsageProblem(Problem):
@@ -114,7 +121,7 @@ def _bare(command: Command, word: str, given: dict[str, str]) -> None:
         raise UsageProblem(f"unexpected argument {word!r}: this command takes flags only{_see(command)}")
     if command.argument in given:
         raise UsageProblem(f"unexpected argument {word!r}: {command.argument} is {given[command.argument]!r} already")
-    given[command.argument] = word
+    given[command.argument] = _plain_name(command.flag(command.argument), command.argument, word)
 
 
 def _long(command: Command, text: str, left: list[str], given: dict[str, str]) -> None:
@@ -156,7 +163,18 @@ def _value(flag: Flag, written: str, value: str | None, left: list[str]) -> str:
             raise UsageProblem(f"invalid argument {value!r} for {written}: write a whole number such as 3")
     if flag.choices and value not in flag.choices:
         raise UsageProblem(f"invalid argument {value!r} for {written}: write one of {', '.join(flag.choices)}")
-    return value
+    return _plain_name(flag, written, value)
+
+
+def _plain_name(flag: Flag, written: str, value: str) -> str:
+    """Return the name of an object without its kind."""
+    kind, has_kind, name = value.partition("/")
+    if flag.values not in _KINDS or not has_kind:
+        return value
+    if kind.partition(".")[0] not in _KINDS[flag.values]:
+        known = _KINDS[flag.values][0]
+        raise UsageProblem(f"invalid argument {value!r} for {written}: write the name of a {known}, or {known}/NAME")
+    return name
 
 
 def _see(command: Command) -> str:
