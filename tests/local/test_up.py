@@ -13,6 +13,10 @@ from tests.apiserver.support import until
 from volcano_py.api import keys
 from volcano_py.apiserver import PortInUse
 from volcano_py.conf.loader import built_in_conf
+from volcano_py.kube import errors
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.resource import VCJOBS
 from volcano_py.local import objects
 from volcano_py.local.cluster import LocalCluster
 from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
@@ -58,6 +62,26 @@ async def test_a_job_runs_to_its_end() -> None:
         await cluster.finish(pods)
         await until(lambda: _phase(cluster) == "Completed")
     assert sorted(pod["metadata"]["name"] for pod in pods) == ["train-worker-0", "train-worker-1"]
+
+
+async def test_what_users_send_passes_through_the_webhooks() -> None:
+    job = objects.job("train", [objects.task("worker", 2, {"cpu": "1"})])
+    del job["spec"]["tasks"][0]["name"]
+    async with (
+        LocalSystem(UpOptions(nodes=1), resolve(built_in_conf()), Shutdown()) as system,
+        ApiClient(Credentials(system.url)) as user,
+    ):
+        await until(lambda: "default" in _open_queues(system.cluster))
+        stored = await user.create(VCJOBS, job, dict, namespace="default")
+        job["metadata"]["name"], job["spec"]["minAvailable"] = "wrong", 3
+        with pytest.raises(errors.ApiError, match="'minAvailable' should not be greater than total replicas in tasks"):
+            await user.create(VCJOBS, job, dict, namespace="default")
+    assert stored["spec"]["tasks"][0]["name"] == "default0"
+
+
+def _open_queues(cluster: LocalCluster) -> list[str]:
+    queues = cluster.registry.objects(f"queues.{keys.SCHEDULING_GROUP}")
+    return [queue["metadata"]["name"] for queue in queues if queue.get("status", {}).get("state") == "Open"]
 
 
 def _phase(cluster: LocalCluster) -> str:

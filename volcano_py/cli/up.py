@@ -106,8 +106,8 @@ def _welcome(options: UpOptions, url: str, path: Path) -> list[str]:
     further = "".join(f", {amount} {name}" for name, amount in options.extended)
     each = f"{options.cpu} CPU, {options.memory}{further}"
     return [
-        f"volcano_py {volcano_py.__version__}: {options.nodes} nodes ({each} each), controllers and scheduler",
-        f"run in this process; pods are simulated. The API server is {url}. In another terminal:",
+        f"volcano_py {volcano_py.__version__}: {options.nodes} nodes ({each} each), webhooks, controllers and",
+        f"scheduler run in this process; pods are simulated. The API server is {url}. In another terminal:",
         "",
         f"    export KUBECONFIG={path}",
         "    kubectl get nodes",

@@ -1,4 +1,4 @@
-"""A cluster that stays up: API server, nodes, controllers and the scheduler, for kubectl and for experiments."""
+"""A cluster that stays up: API server, nodes, webhooks, controllers and the scheduler, for kubectl and experiments."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from volcano_py.local.cluster import LocalCluster
 from volcano_py.local.controllers import make_controllers
 from volcano_py.local.running import running
 from volcano_py.local.scheduler import make_scheduler
+from volcano_py.local.webhooks import make_webhooks, reviews_begin
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.scheduler import Policy
 
@@ -45,8 +46,11 @@ class LocalSystem:
                 self.cluster.create(node)
             manager = make_controllers(self.cluster.url)
             scheduler = make_scheduler(self.cluster.url, self._policy)
-            for name, daemon in (("controller manager", manager), ("scheduler", scheduler)):
+            webhooks = make_webhooks(self.cluster)
+            for name, daemon in (("webhooks", webhooks), ("controller manager", manager), ("scheduler", scheduler)):
                 self._daemons.append(await stack.enter_async_context(running(name, daemon, self._shutdown)))
+                if daemon is webhooks and not self._shutdown.graceful.is_set():
+                    await reviews_begin(self.cluster)
             self._stack = stack.pop_all()
         return self
 
