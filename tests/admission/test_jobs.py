@@ -224,13 +224,17 @@ def test_what_is_right_is_taken(name: str) -> None:
     ("queues", "name", "sentence"),
     [
         ([queue("q", "Closed")], "q", "can only submit job to queue with state `Open`, queue `q` status is `Closed`"),
-        ([queue("q", "")], "q", "can only submit job to queue with state `Open`, queue `q` status is ``"),
+        ([queue("q", "Unknown")], "q", "can only submit job to queue with state `Open`, queue `q` status is `Unknown`"),
         ([queue("root")], "root", "can not submit job to root queue"),
         ([queue("q"), queue("c", parent="q")], "q", "can only submit job to leaf queue, queue `q` has 1 child queues"),
     ],
 )
 def test_a_queue_that_takes_no_jobs(queues: list[Any], name: str, sentence: str) -> None:
     assert sentence in create("/jobs/validate", job(queue=name), queues).message
+
+
+def test_a_queue_that_the_queue_controller_has_not_seen_yet_takes_jobs() -> None:
+    assert create("/jobs/validate", job(queue="q"), [queue("q", "")]).message == ""
 
 
 def test_a_leaf_takes_jobs() -> None:

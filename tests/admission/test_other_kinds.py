@@ -24,12 +24,13 @@ BOTH = {"highestTierAllowed": 1, "highestTierName": "rack"}
 
 
 def test_a_group_needs_an_open_queue() -> None:
-    queues = [queue("open"), queue("closed", "Closed")]
+    queues = [queue("open"), queue("new", ""), queue("closed", "Closed")]
 
     def message(name: str) -> str:
         return create("/podgroups/validate", group(queue=name), queues).message
 
     assert message("open") == ""
+    assert message("new") == ""  # the queue controller has not seen it yet
     assert message("") == ""
     assert message("gone") == 'unable to find queue: queue.scheduling.volcano.sh "gone" not found'
     assert message("closed") == (

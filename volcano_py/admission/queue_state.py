@@ -11,18 +11,14 @@ def missing(name: str) -> str:
 
 
 def is_open(queue: Obj) -> bool:
-    """Say whether a queue takes work; a queue without a state has not been seen by its controller yet."""
-    return text(queue, "status", "state") == keys.QUEUE_OPEN
+    """Say whether a queue takes work. Only the queue controller writes the state; until it has, the queue is open."""
+    return text(queue, "status", "state") in ("", keys.QUEUE_OPEN)
 
 
 def not_open(queue: Obj, work: str, path: str, end: str = "") -> Refusal:
     """Return the refusal of work for a queue that is not open."""
     name, state = name_of(queue), text(queue, "status", "state")
-    hint = (
-        f"open it: vcctl queue operate -a open -n {name}; or name another queue"
-        if state
-        else "wait until the queue controller has opened it, and try again"
-    )
+    hint = f"open it: vcctl queue operate -a open -n {name}; or name another queue"
     sentence = f"can only submit {work} to queue with state `Open`, queue `{name}` status is `{state}`{end}"
     return Refusal(sentence, path, hint)
 

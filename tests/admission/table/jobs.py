@@ -331,12 +331,13 @@ JOB_CREATIONS: Final = {
         "spec.queue",
         queues=(queue("t", "Closing"),),
     ),
-    "a queue that nobody has opened yet": _job(
+    "a queue of unknown state": _job(
         {"spec/queue": "t"},
-        {"spec/queue": "default"},
-        "can only submit job to queue with state `Open`, queue `t` status is ``",
+        {"spec/queue": "t"},
+        "can only submit job to queue with state `Open`, queue `t` status is `Unknown`",
         "spec.queue",
-        queues=(queue("t", ""),),
+        queues=(queue("t", "Unknown"),),
+        good_queues=(queue("t", ""),),
     ),
     "the root": _job(
         {"spec/queue": "root"}, {"spec/queue": "default"}, "can not submit job to root queue", "spec.queue"
