@@ -22,6 +22,23 @@ def test_every_setting_is_read() -> None:
     assert "password" not in repr(expected)
 
 
+def test_sections_within_the_section_are_keys_with_dots() -> None:
+    conf = parse_conf(
+        "actions: allocate\nmetrics:\n  type: elasticsearch\n  address: https://es:9200\n"
+        "  tls:\n    insecureSkipVerify: true\n"
+        "  elasticsearch:\n    index: beats\n    password: secret\n    hostname: host.name\n",
+        "c.yaml",
+    )
+    expected = NodeMetricsConf("elasticsearch", "https://es:9200", verify=False, index="beats", password="secret")
+
+    policy = resolve(conf)
+
+    assert policy.node_metrics == expected
+    assert policy.warnings == (
+        "c.yaml:10: metrics.elasticsearch.hostname is unknown and ignored; did you mean elasticsearch.username?",
+    )
+
+
 def test_absent_settings_have_their_defaults() -> None:
     assert read_node_metrics({"type": "prometheus", "address": "http://p"}) == (
         NodeMetricsConf("prometheus", "http://p"),

@@ -225,6 +225,11 @@ def an_extender(copy: Copy) -> None:
     copy.config("scheduler", f"{SCHEDULER_CONF}  - name: extender\n")
 
 
+@plant((*CONF, "plugin-missing"))
+def an_action_of_older_volcanos(copy: Copy) -> None:
+    copy.config("scheduler", SCHEDULER_CONF.replace("backfill", "backfill, elect"))
+
+
 @plant((*CONF, "conf-refused"))
 def a_plugin_of_somebody(copy: Copy) -> None:
     copy.config("scheduler", f"{SCHEDULER_CONF}  - name: magic\n")
@@ -232,7 +237,7 @@ def a_plugin_of_somebody(copy: Copy) -> None:
 
 @plant((*CONF, "conf-refused"))
 def an_unknown_action(copy: Copy) -> None:
-    copy.config("scheduler", SCHEDULER_CONF.replace("backfill", "backfill, elect"))
+    copy.config("scheduler", SCHEDULER_CONF.replace("backfill", "backfill, defragment"))
 
 
 @plant((*CONF, "conf-refused"))

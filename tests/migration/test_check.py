@@ -198,6 +198,7 @@ _ALONE = {
         "hyper-nodes-from-labels",
         "numa-nodes",
         "an-extender",
+        "an-action-of-older-volcanos",
         "a-plugin-of-somebody",
         "an-unknown-action",
         "a-plugin-twice",

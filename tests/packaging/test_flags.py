@@ -29,13 +29,14 @@ from volcano_py.runtime.options import OptionError
 PAGE = DOCS / "flags.md"
 OFF = {QUEUE_ADMISSION: False}
 
-# Volcano's own list, by area. klog's flags are written with dashes.
+# The lists of Volcano 1.8 and later, by area. klog's flags are written with dashes.
 VOLCANOS = """
     master kubeconfig ca-cert-file tls-cert-file tls-private-key-file scheduler-name scheduler-conf schedule-period
     resync-period default-queue version listen-address healthz-address enable-healthz enable-metrics enable-pprof
     priority-class kube-api-qps kube-api-burst minimum-feasible-nodes minimum-percentage-nodes-to-find
     percentage-nodes-to-find plugins-dir csi-storage node-selector cache-dumper cache-dump-dir node-worker-threads
     gate-removal-worker-num ignored-provisioners resource-sync-timeout disable-default-scheduler-config
+    unschedulable-job-cache-max-skip-duration
     scheduler-sharding-mode scheduler-sharding-name lock-object-namespace log-flush-frequency feature-gates
     leader-elect leader-elect-lease-duration leader-elect-renew-deadline leader-elect-retry-period
     leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace
@@ -48,6 +49,7 @@ OF_CONTROLLERS = """
     scheduler-name max-requeue-num healthz-address enable-healthz enable-metrics listen-address
     inherit-owner-annotations controllers lock-object-namespace log-flush-frequency feature-gates
     sharding-configmap sharding-configmap-namespace
+    scheduler-configs shard-sync-period enable-node-event-trigger detection-period-of-dependson-task
     leader-elect leader-elect-lease-duration leader-elect-renew-deadline leader-elect-retry-period
     leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace
     v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at

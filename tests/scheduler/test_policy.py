@@ -31,7 +31,7 @@ from volcano_py.model.arrays import Floats
 from volcano_py.plugins import PLUGINS
 from volcano_py.plugins.binpack import Binpack, BinpackArgs
 from volcano_py.scheduler import resolve
-from volcano_py.scheduler.policy import PLUGINS_TO_COME
+from volcano_py.scheduler.policy import ACTIONS_TO_COME, PLUGINS_TO_COME
 from volcano_py.snapshot.columns import NodeColumns
 
 
@@ -125,15 +125,35 @@ def test_an_unknown_name_is_an_error_with_its_line() -> None:
         a_policy(conf("name: gang", actions="mine"))
 
 
-def test_a_plugin_that_volcano_knows_is_left_out_with_a_warning() -> None:
-    plugin = max(PLUGINS_TO_COME)
+@pytest.mark.parametrize("plugin", sorted(PLUGINS_TO_COME))
+def test_a_plugin_that_volcano_knows_is_left_out_with_a_warning(plugin: str) -> None:
     policy = a_policy(conf("name: gang", f"name: {plugin}", actions="enqueue, allocate"))
 
     assert policy.missing == (f"plugin {plugin}",)
     assert policy.warnings == (f'test.yaml:5: plugin "{plugin}" is missing here: it is left out, the others run',)
 
 
+def test_an_action_of_older_volcanos_is_left_out_with_a_warning() -> None:
+    text = conf("name: gang", actions="enqueue, elect, allocate, reserve, backfill") + "configurations: [{name: elect}]\n"
+
+    policy = a_policy(text)
+
+    assert policy.action_names == ("enqueue", "allocate", "backfill")
+    assert policy.missing == ("action elect", "action reserve")
+    assert [warning.partition(":1: ")[2].partition(";")[0] for warning in policy.warnings] == [
+        'action "elect" is missing here: it is left out, the others run',
+        'action "reserve" is missing here: it is left out, the others run',
+    ]
+
+
+def test_actions_of_which_none_is_here_are_an_error() -> None:
+    with pytest.raises(ConfError, match=r"test\.yaml:1: actions: none of them exists here; known actions: "):
+        a_policy(conf("name: gang", actions="elect, reserve"))
+
+
 def test_every_action_of_volcano_is_here() -> None:
+    assert not ACTIONS_TO_COME & set(ACTIONS)
+
     assert set(ACTIONS) == {
         *("enqueue", "allocate", "backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle")
     }

@@ -74,6 +74,11 @@ _NO_SHARDS: Final = (
     "so the flag has no effect"
 )
 
+_NO_DIVISION: Final = (
+    "there is no controller that divides nodes among schedulers: write NodeShards by hand, or run Volcano's sharding "
+    "controller"
+)
+
 VOLCANO_FLAGS: Final = (
     *_TLS,
     VolcanoFlag(
@@ -109,6 +114,11 @@ VOLCANO_FLAGS: Final = (
     VolcanoFlag(
         "resource-sync-timeout", "the start waits until the first lists are complete; until then /readyz reports it"
     ),
+    VolcanoFlag(
+        "unschedulable-job-cache-max-skip-duration",
+        "nothing to tune: jobs that wait unchanged are looked at again when something changes that could help",
+        explained=True,
+    ),
     _LOCK_NAMESPACE,
     *_LOGS,
 )
@@ -118,6 +128,10 @@ CONTROLLER_FLAGS: Final = (
     *_TLS,
     VolcanoFlag("sharding-configmap", _NO_SHARDS),
     VolcanoFlag("sharding-configmap-namespace", _NO_SHARDS),
+    VolcanoFlag("scheduler-configs", _NO_DIVISION, explained=True),
+    VolcanoFlag("shard-sync-period", _NO_DIVISION),
+    VolcanoFlag("enable-node-event-trigger", _NO_DIVISION, boolean=True),
+    VolcanoFlag("detection-period-of-dependson-task", "tasks that wait for others learn of them at once, by a watch"),
     _LOCK_NAMESPACE,
     *_LOGS,
 )

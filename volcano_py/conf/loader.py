@@ -4,7 +4,7 @@ Unknown keys are ignored, as in Volcano, but each one gives a warning with the k
 structure (a tier that is text, a plugin without a name) is an error.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -148,9 +148,18 @@ def _read_metrics(
     if entry is None:
         return {}, {}
     section, node = entry
-    entries = document.mapping(node, "metrics")
+    entries = dict(_flat(document, node, ""))
     texts = {key: document.text(value, f"metrics.{key}") for key, (_, value) in entries.items()}
     return texts, {"metrics": document.where(section)} | _places(document, entries)
+
+
+def _flat(document: Document, node: yaml.Node, above: str) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
+    """Yield the entries of a mapping and of those in it: ``tls: {insecureSkipVerify: x}`` has a key with a dot."""
+    for name, entry in document.mapping(node, f"metrics.{above}".rstrip(".")).items():
+        if isinstance(entry[1], yaml.MappingNode):
+            yield from _flat(document, entry[1], f"{above}{name}.")
+        else:
+            yield f"{above}{name}", entry
 
 
 def _read_arguments(

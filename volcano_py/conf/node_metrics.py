@@ -10,6 +10,8 @@
       elasticsearch.password: ""
       elasticsearch.hostnameFieldName: host.hostname
 
+A key with a dot may also be written as a section of its own: ``tls: {insecureSkipVerify: "false"}``.
+
 ``prometheus_adaptor`` asks the custom metrics API of the cluster and needs no address.
 """
 

@@ -160,8 +160,8 @@ def _names(ref: Ref, conf: SchedulerConf) -> Iterator[Finding]:
         yield Finding(Group.BLOCKS, "conf-refused", ref, f"our scheduler refuses it: {error}", "correct this line")
         return
     for name in policy.missing:
-        line = next((entry.where.line for tier in conf.tiers for entry in tier if name.endswith(f" {entry.name}")), 0)
-        what = f"line {line}: the {name} does not exist here; the others run"
+        plugins = (entry.where.line for tier in conf.tiers for entry in tier if name == f"plugin {entry.name}")
+        what = f"line {next(plugins, conf.actions_where.line)}: the {name} does not exist here; the others run"
         yield Finding(Group.MISSING, "plugin-missing", ref, what, _instead_of(name.rpartition(" ")[2]))
     for warning in policy.warnings:
         if "is missing here" not in warning:
@@ -178,6 +178,7 @@ def _instead_of(plugin: str) -> str:
         "numaaware": "pods are placed without regard to NUMA nodes; keep Volcano's scheduler for those that need it",
         "numa-aware": "pods are placed without regard to NUMA nodes; keep Volcano's scheduler for those that need it",
         "extender": "write the policy as a plugin in Python: docs/plugins.md says how",
+        "guaranteequota": "use the plugin capacity, which respects guarantees and capabilities",
     }.get(plugin, "remove it")
 
 

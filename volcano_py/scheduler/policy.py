@@ -21,13 +21,24 @@ from volcano_py.plugins.predicates import Predicates
 
 PLUGINS_TO_COME: Final = frozenset(
     {
+        "capacity-card",
+        "checkpoint",
+        "crossquota",
         "deviceshare",
+        "dynamicresources",
         "extender",
+        "fairshare",
+        "group-topology-affinity",
+        "guaranteequota",
         "numa-aware",
         "numaaware",
+        "reservation",
     }
 )
-"""Volcano's plugins that are missing here: if a configuration names one, the scheduler warns and runs the rest."""
+"""Plugins of any Volcano that are missing here: if a configuration names one, the scheduler warns and runs the rest."""
+
+ACTIONS_TO_COME: Final = frozenset({"elect", "reserve"})
+"""Actions of older Volcanos that are missing here, treated in the same way."""
 
 # Volcano's actions have this argument; it has no effect here.
 _WITHOUT_EFFECT: Final = frozenset({"predicateErrorCacheEnable"})
@@ -72,7 +83,7 @@ class Policy:
     actions: tuple[tuple[str, Callable[[Session], None]], ...]
     tiers: tuple[tuple[_Chosen, ...], ...]
     warnings: tuple[str, ...]
-    missing: tuple[str, ...]  # Volcano's plugins that are missing here
+    missing: tuple[str, ...]  # Volcano's plugins and actions that are missing here
     static_filters: StaticFilterCache = field(default_factory=StaticFilterCache)
     node_metrics: NodeMetricsConf | None = None  # the source of the load of nodes
 
@@ -111,13 +122,21 @@ def resolve(
     for action in conf.actions:
         if action in actions:
             steps.append((action, _configured(action, actions[action], conf, warnings)))
+        elif action in ACTIONS_TO_COME:
+            missing.append(f"action {action}")
+            warnings.append(
+                f'{conf.actions_where}: action "{action}" is missing here: it is left out, the others run; older '
+                "Volcanos reserved nodes with it: sla gives a job that waits for long its turn"
+            )
         else:
             raise ConfError(conf.actions_where, f"actions: {_unknown('action', action, actions)}")
+    if not steps:
+        raise ConfError(conf.actions_where, f"actions: none of them exists here; known actions: {', '.join(actions)}")
     warnings.extend(
         f'{entry.where}: configurations: "{entry.name}" is no action: its arguments are ignored'
         f"{did_you_mean(entry.name, sorted(actions))}"
         for entry in conf.configurations
-        if entry.name not in actions
+        if entry.name not in actions and entry.name not in ACTIONS_TO_COME
     )
     for tier in conf.tiers:
         _check_hierarchy(tier, plugins, warnings)
