@@ -134,7 +134,9 @@ def test_a_plugin_that_volcano_knows_is_left_out_with_a_warning(plugin: str) -> 
 
 
 def test_an_action_of_older_volcanos_is_left_out_with_a_warning() -> None:
-    text = conf("name: gang", actions="enqueue, elect, allocate, reserve, backfill") + "configurations: [{name: elect}]\n"
+    text = (
+        conf("name: gang", actions="enqueue, elect, allocate, reserve, backfill") + "configurations: [{name: elect}]\n"
+    )
 
     policy = a_policy(text)
 
