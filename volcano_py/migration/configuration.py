@@ -160,8 +160,8 @@ def _names(ref: Ref, conf: SchedulerConf) -> Iterator[Finding]:
         yield Finding(Group.BLOCKS, "conf-refused", ref, f"our scheduler refuses it: {error}", "correct this line")
         return
     for name in policy.missing:
-        plugins = (entry.where.line for tier in conf.tiers for entry in tier if name == f"plugin {entry.name}")
-        what = f"line {next(plugins, conf.actions_where.line)}: the {name} does not exist here; the others run"
+        lines = (entry.where.line for tier in conf.tiers for entry in tier if name == f"plugin {entry.name}")
+        what = f"line {next(lines, conf.actions_where.line)}: the {name} does not exist here; the others run"
         yield Finding(Group.MISSING, "plugin-missing", ref, what, _instead_of(name.rpartition(" ")[2]))
     for warning in policy.warnings:
         if "is missing here" not in warning:

@@ -7,6 +7,7 @@ from typing import Any
 
 from volcano_py.apiserver.kinds.conform import Shape
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
+from volcano_py.apiserver.kinds.limits import admit_limits
 from volcano_py.apiserver.kinds.quantities import negative_errors, quantity
 from volcano_py.apiserver.kinds.shapes import POD
 from volcano_py.apiserver.objects import Obj, dig
@@ -79,7 +80,9 @@ class PodStrategy(Strategy):
             _default_requests(spec["resources"])
 
     def admit(self, obj: Obj, context: WriteContext) -> None:
-        """Priority and DefaultTolerationSeconds admission."""
+        """LimitRanger, Priority and DefaultTolerationSeconds admission."""
+        if not context.subresource:
+            admit_limits(obj, context)
         _admit_priority(obj, context)
         _admit_tolerations(obj["spec"])
 

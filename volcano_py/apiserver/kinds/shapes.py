@@ -150,6 +150,10 @@ EVENT = Struct(
 )
 PRIORITY_CLASS = Struct({"value": whole, "globalDefault": flag, "preemptionPolicy": text, "description": text})
 QUOTA = Struct({"spec": Struct({"hard": QUANTITIES}), "status": Struct({"hard": QUANTITIES, "used": QUANTITIES})})
+_LIMITS = {"type": text} | dict.fromkeys(
+    ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"), QUANTITIES
+)
+LIMIT_RANGE = Struct({"spec": Struct({"limits": ListOf(Struct(_LIMITS))})})
 WORKLOAD = Struct(
     {
         "spec": Struct(

@@ -1,4 +1,4 @@
-"""Kinds that need only a few rules: namespaces, events, priority classes, workloads."""
+"""Kinds that need only a few rules: namespaces, events, LimitRanges, priority classes, workloads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from volcano_py.apiserver.kinds.conform import Shape
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
-from volcano_py.apiserver.kinds.shapes import EVENT, NAMESPACE, PRIORITY_CLASS, WORKLOAD
+from volcano_py.apiserver.kinds.limits import complete
+from volcano_py.apiserver.kinds.shapes import EVENT, LIMIT_RANGE, NAMESPACE, PRIORITY_CLASS, WORKLOAD
 from volcano_py.apiserver.metadata import NameRule, label_rule
 from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.status import FieldError, forbidden_field, invalid_value, required
@@ -66,6 +67,17 @@ class EventStrategy(Strategy):
         if about == namespace or (not about and namespace == "default"):
             return []
         return [invalid_value("involvedObject.namespace", about, "does not match event.namespace")]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRangeStrategy(Strategy):
+    """How LimitRanges are written; new pods keep to them."""
+
+    shape: Shape | None = LIMIT_RANGE
+
+    def default(self, obj: Obj, context: WriteContext) -> None:
+        """Bounds are defaults where none is given."""
+        complete(obj)
 
 
 @dataclass(frozen=True, slots=True)

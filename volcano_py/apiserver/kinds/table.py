@@ -12,6 +12,7 @@ from volcano_py.apiserver.kinds.pods import PodStrategy
 from volcano_py.apiserver.kinds.shapes import BUDGET, LEASE, PLAIN, QUOTA
 from volcano_py.apiserver.kinds.simple import (
     EventStrategy,
+    LimitRangeStrategy,
     NamespaceStrategy,
     PriorityClassStrategy,
     WorkloadStrategy,
@@ -124,6 +125,7 @@ def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
             short_names=("quota",),
             subresources=("status",),
         ),
+        built_in("v1", "limitranges", "LimitRange", LimitRangeStrategy(), short_names=("limits",)),
         built_in(
             "v1",
             "persistentvolumeclaims",
