@@ -54,6 +54,18 @@ async def test_strict_validation_refuses_unknown_fields(api: Api, things: Custom
     )
 
 
+async def test_unknown_fields_of_the_metadata_count_too(api: Api, things: Custom) -> None:
+    obj = things.an_object()
+    obj["metadata"]["spec"] = {"size": 1}
+
+    strict = await api.post(things.v1, obj, fieldValidation="Strict")
+    lenient = await api.made(things.v1, obj)
+
+    assert strict.message.endswith('strict decoding error: unknown field "metadata.spec"')
+    assert lenient.headers["Warning"] == '299 - "unknown field \\"metadata.spec\\""'
+    assert "spec" not in lenient.meta
+
+
 @pytest.mark.parametrize(
     ("spec", "fields"),
     [

@@ -8,13 +8,15 @@ from volcano_py.apiserver.protobuf.messages import drop_unknown, message_of
 from volcano_py.apiserver.resources import Resource
 from volcano_py.apiserver.status import bad_request, invalid, invalid_value
 
+_METADATA = "meta/v1.ObjectMeta"
 WRONG_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 def check_type(resource: Resource, obj: Obj, context: WriteContext) -> None:
     """Refuse an object whose kind or version is not that of the request, or whose fields have wrong types.
 
-    Unknown fields of a built-in kind are dropped with a warning, or refused if the request asks for strict validation.
+    Unknown fields of a built-in kind, and of the metadata of any kind, are dropped with a warning, or refused if the
+    request asks for strict validation.
     """
     expected = resource.versions[context.version].api_version
     kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
@@ -25,7 +27,10 @@ def check_type(resource: Resource, obj: Obj, context: WriteContext) -> None:
         what = f'{kind or resource.kind} in version "{version}" cannot be handled as a {resource.kind}'
         raise bad_request(f"{what}: send an object of {expected}, kind {resource.kind}")
     resource.strategy.check_shape(obj)
-    if context.from_outside and not resource.custom:
+    if context.from_outside and resource.custom:
+        unknown = drop_unknown(obj.get("metadata") or {}, _METADATA)
+        context.report_unknown([f"metadata.{path}" for path in unknown], resource.kind)
+    elif context.from_outside:
         context.report_unknown(drop_unknown(obj, message_of(expected, resource.kind)), resource.kind)
     obj["kind"], obj["apiVersion"] = resource.kind, resource.storage.api_version
 
