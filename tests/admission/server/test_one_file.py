@@ -17,7 +17,7 @@ from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import PODGROUPS, QUEUES, VCJOBS
-from volcano_py.testing import a_group, manifest
+from volcano_py.testing import a_group, a_queue, manifest
 
 NAMESPACE = "default"
 ROUNDS = 5
@@ -31,8 +31,8 @@ class User:
         self._client = client
 
     async def queue(self, name: str, **spec: Any) -> str:
-        body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
-        return await self._outcome(self._client.create(QUEUES, {**body, "spec": {"weight": 1, **spec}}, Obj))
+        body = {**manifest(a_queue(name)), "spec": {"weight": 1, **spec}}
+        return await self._outcome(self._client.create(QUEUES, body, Obj))
 
     async def job(self, name: str, queue: str) -> str:
         body = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", **job(task(), name=name, queue=queue)}

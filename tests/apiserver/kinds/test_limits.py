@@ -17,7 +17,7 @@ def a_limit_range(kind: str, namespace: str = "default", **item: Obj) -> Obj:
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": {"limits": [{"type": kind, **item}]}}
 
 
-def a_pod(name: str, *resources: Obj, init: tuple[Obj, ...] = ()) -> Obj:
+def pod_of(name: str, *resources: Obj, init: tuple[Obj, ...] = ()) -> Obj:
     def containers(kind: str, given: tuple[Obj, ...]) -> list[Obj]:
         return [{"name": f"{kind}{i}", "image": "busybox:1", "resources": one} for i, one in enumerate(given)]
 
@@ -25,7 +25,7 @@ def a_pod(name: str, *resources: Obj, init: tuple[Obj, ...] = ()) -> Obj:
 
 
 def created(server: ApiServer, *resources: Obj) -> Obj:
-    pod = server.create(a_pod(f"p{len(server.list('pods'))}", *resources))
+    pod = server.create(pod_of(f"p{len(server.list('pods'))}", *resources))
     return {**pod["spec"]["containers"][0]["resources"], "class": pod["status"]["qosClass"]}
 
 
@@ -85,7 +85,7 @@ async def test_a_container_outside_of_the_bounds_is_refused(item: Obj, resources
     server = ApiServer()
     server.create(a_limit_range("Container", **item))
 
-    assert said in refusal(server, a_pod("p", resources))
+    assert said in refusal(server, pod_of("p", resources))
 
 
 async def test_a_pod_counts_as_a_whole() -> None:
@@ -94,6 +94,6 @@ async def test_a_pod_counts_as_a_whole() -> None:
     one = {"limits": {"cpu": "1"}}
 
     assert created(server, one, one)["limits"] == {"cpu": "1"}
-    assert "maximum cpu usage per Pod is 2, but limit is 3" in refusal(server, a_pod("p", one, one, one))
-    assert "but limit is 4" in refusal(server, a_pod("p", one, init=({"limits": {"cpu": "4"}},)))
-    assert "maximum cpu usage per Pod is 2.  No limit is specified" in refusal(server, a_pod("p", {}))
+    assert "maximum cpu usage per Pod is 2, but limit is 3" in refusal(server, pod_of("p", one, one, one))
+    assert "but limit is 4" in refusal(server, pod_of("p", one, init=({"limits": {"cpu": "4"}},)))
+    assert "maximum cpu usage per Pod is 2.  No limit is specified" in refusal(server, pod_of("p", {}))
