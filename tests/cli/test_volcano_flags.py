@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from volcano_py.cli import vc_controller_manager, vc_scheduler
+from volcano_py.cli import vc_controller_manager, vc_scheduler, vc_webhook_manager
 
 Main = Callable[[Sequence[str]], int]
 
@@ -59,3 +59,27 @@ def test_one_warning_names_every_flag_and_feature_and_variable(
 @pytest.mark.parametrize("main", [vc_scheduler.main, vc_controller_manager.main], ids=["scheduler", "controllers"])
 def test_without_such_flags_there_is_no_warning(main: Main, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert warned(main, ["--logtostderr", "--feature-gates=PriorityClass=true"], tmp_path, capsys) == []
+
+
+@pytest.mark.parametrize(
+    ("main", "flags"),
+    [
+        pytest.param(vc_scheduler.main, ["--leader-elect=false"], id="scheduler"),
+        pytest.param(vc_controller_manager.main, ["--worker-threads-for-gc=5"], id="controllers"),
+        pytest.param(vc_webhook_manager.main, ["--webhook-service-name=admission"], id="webhooks"),
+    ],
+)
+def test_the_redirection_at_the_end_of_the_flags_in_volcanos_chart_is_accepted(
+    main: Main, flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert warned(main, [*flags, "--logtostderr", "2>&1"], tmp_path, capsys) == []
+
+
+@pytest.mark.parametrize("stray", ["2>&2", "true", "--no-such-flag=1"])
+def test_other_arguments_that_no_program_has_are_refused(
+    stray: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        vc_scheduler.main([f"--kubeconfig={tmp_path / 'absent'}", "--leader-elect=false", stray])
+
+    assert f"unrecognized arguments: {stray}" in capsys.readouterr().err

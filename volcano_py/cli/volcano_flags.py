@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from volcano_py.runtime.options import OptionError
 
+_REDIRECTION: Final = "2>&1"
 TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -173,9 +174,14 @@ def add_volcano_flags(parser: argparse.ArgumentParser, table: Sequence[VolcanoFl
 
 
 def with_dashes(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with ``-`` for ``_`` in the names of flags; Volcano accepts both spellings."""
+    """Return the arguments with ``-`` for ``_`` in the names of flags; Volcano accepts both spellings.
+
+    The arguments in Volcano's chart end with a redirection. It is left out: no shell reads it, and Volcano ignores it.
+    """
     found: list[str] = []
     for argument in arguments:
+        if argument == _REDIRECTION:
+            continue
         name, equals, value = argument.partition("=")
         found.append(f"{name.replace('_', '-')}{equals}{value}" if name.startswith("--") else argument)
     return found
