@@ -139,10 +139,14 @@ CONTROLLER_FLAGS: Final = (
 """Of vc-controller-manager."""
 
 _SHARED_READS: Final = "reviews that arrive together share their requests, so that there are few: remove the flag"
+_CASCADE: Final = "the queue controller closes the queues below a closed queue, and opens none below it, in any case"
+_OPEN: Final = "an open queue may be deleted; --enable-queue-allocated-pods-check keeps those that hold pods"
 
 ADMISSION_FLAGS: Final = (
     VolcanoFlag("kube-api-qps", _SHARED_READS),
     VolcanoFlag("kube-api-burst", _SHARED_READS),
+    VolcanoFlag("enable-cascade-child-queue-close", _CASCADE, boolean=True, as_here="false", explained=True),
+    VolcanoFlag("enable-queue-closed-before-delete-check", _OPEN, boolean=True, as_here="false", explained=True),
     *_LOGS,
 )
 """Of vc-webhook-manager."""
