@@ -59,7 +59,8 @@ OF_WEBHOOKS = """
     master kubeconfig ca-cert-file tls-cert-file tls-private-key-file listen-address port version
     webhook-namespace webhook-service-name webhook-url enabled-admission scheduler-name admission-conf
     enable-healthz healthz-address graceful-shutdown-time enable-queue-allocated-pods-check max-queue-depth
-    enable-root-queue-protection enable-cascade-child-queue-close enable-queue-closed-before-delete-check kube-api-qps kube-api-burst feature-gates log-flush-frequency
+    enable-root-queue-protection enable-cascade-child-queue-close enable-queue-closed-before-delete-check
+    kube-api-qps kube-api-burst feature-gates log-flush-frequency
     v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at
     skip-headers skip-log-headers add-dir-header one-output
 """
