@@ -130,6 +130,8 @@ class LineDecoder(Generic[T]):
             return self._decode_in_steps(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise MalformedLine(f"{error} in {line[:_MAX_VALUE]!r}") from error
+        except Exception:  # noqa: BLE001 - a decoder may have bugs; step by step, one of them costs one object
+            return self._decode_in_steps(line)
         # A bookmark or an error may happen to fit a lenient type.
         return change if change.type in CHANGES else self._decode_in_steps(line)
 
@@ -166,6 +168,8 @@ class PageDecoder(Generic[T]):
             return self._decode_one_by_one(body, path)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise errors.UnexpectedAnswer("list", path, f"the answer is not a list: {error}") from error
+        except Exception:  # noqa: BLE001 - a decoder may have bugs; one by one, one of them costs one object
+            return self._decode_one_by_one(body, path)
 
     def _decode_one_by_one(self, body: bytes, path: str) -> Page[T]:
         try:
@@ -186,8 +190,8 @@ class PageDecoder(Generic[T]):
 def _decode_object(decoder: msgspec.json.Decoder[T], raw: bytes, change: str = "") -> T | Undecodable:
     try:
         return decoded(decoder.decode, raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - whatever a decoder raises, the object cannot be read
+        problem = str(error) or type(error).__name__
     if _NULL in problem and (found := _decoded_like_go(decoder, raw)) is not None:
         return found
     path = _PATH.search(problem)

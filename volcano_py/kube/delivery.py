@@ -109,7 +109,7 @@ class Quarantined:
 class EventHandler(Protocol[T]):
     """Receives changes; its methods are called on the event loop, one at a time, and must be quick.
 
-    An exception from a handler is a bug and ends the reflector.
+    An exception from a handler is a bug; `setting_aside` confines it to one object.
     """
 
     def on_events(self, events: list[Event[T]]) -> None:
@@ -226,7 +226,8 @@ class Delivery(Generic[T]):
         self.flush()  # earlier changes are delivered first
         if identity.name:  # nothing could ever release an object without a name
             self._quarantined[key] = dataclasses.replace(entry, raw=b"")
-        log.warning("object cannot be read, going on without it", problem=entry.message)
+        if before is None or (before.uid, before.message) != (entry.uid, entry.message):  # not for each version
+            log.warning("object cannot be read, going on without it", problem=entry.message)
         self._handler.on_quarantine(entry)
 
     def flush(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any
 
 from volcano_py.kube.client import ApiClient
@@ -34,6 +35,8 @@ class Informers:
         self._rng = rng
         self.outage = client.outage
         """The outage that all reflectors report together while the API server does not answer."""
+        self.on_unreadable: Callable[[Resource, Quarantined], None] = lambda _, __: None
+        """Called for each object that cannot be read, once per problem; for an event."""
         self._refusals = Refusals(clock or RealClock())
         self._reflectors: dict[str, Reflector[Any]] = {}
 
@@ -70,6 +73,7 @@ class Informers:
             outage=self.outage,
             refusals=self._refusals,
             name=name,
+            told=lambda entry: self.on_unreadable(resource, entry),
         )
         self._reflectors[name] = reflector
         return reflector
@@ -120,8 +124,4 @@ class Informers:
 
     def quarantined(self) -> list[Quarantined]:
         """Return every object that is left out because it cannot be read."""
-        return [
-            entry
-            for _, reflector in sorted(self._reflectors.items())
-            for _, entry in sorted(reflector.delivery.quarantined.items())
-        ]
+        return [entry for _, reflector in sorted(self._reflectors.items()) for entry in reflector.unreadable()]

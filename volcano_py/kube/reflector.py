@@ -24,11 +24,12 @@ from volcano_py.kube import errors
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import DEFAULT_PAGE_SIZE, ApiClient, selectors
 from volcano_py.kube.decoding import Bookmark, LineDecoder, MalformedLine, Page, PageDecoder, Undecodable, WatchChange
-from volcano_py.kube.delivery import Delivery, EventHandler, T
+from volcano_py.kube.delivery import Delivery, EventHandler, Quarantined, T
 from volcano_py.kube.lines import LineSplitter
 from volcano_py.kube.outage import Outage
 from volcano_py.kube.refusals import Refusals
 from volcano_py.kube.resource import Resource
+from volcano_py.kube.setting_aside import SettingAside, Told
 from volcano_py.runtime.clock import Clock, RealClock
 
 log = structlog.get_logger()
@@ -111,13 +112,14 @@ class Reflector(Generic[T]):
         outage: Outage | None = None,
         refusals: Refusals | None = None,
         name: str = "",
+        told: Told = lambda _: None,
     ) -> None:
         """Prepare to follow a resource.
 
         An ``optional`` resource counts as empty if the server does not serve it, a ``dispensable`` one also if it may
         not be read. Objects that were read once are kept while reading is forbidden, and until discovery confirms that
         the resource is gone. Reflectors that share ``outage`` and ``refusals`` log them together; a ``name`` tells
-        those of one resource apart.
+        those of one resource apart. ``told`` is called for each object that cannot be read, once per problem.
         """
         self._client = client
         self._resource = resource
@@ -130,7 +132,8 @@ class Reflector(Generic[T]):
         self._backoff = Backoff(self._rng)
         self._lines = LineDecoder(into)
         self._pages = PageDecoder(into)
-        self._delivery = Delivery(resource.label, handler)
+        self._net = SettingAside(resource.label, handler, self._clock, told)
+        self._delivery = Delivery(resource.label, self._net)
         self._version = ""  # where the next watch starts; empty: list first
         self._watch_list = self._options.watch_list
         self._progress = False  # whether the current attempt brought something
@@ -151,11 +154,15 @@ class Reflector(Generic[T]):
         """The delivered objects and those in quarantine."""
         return self._delivery
 
+    def unreadable(self) -> list[Quarantined]:
+        """Return the objects that do not fit their type, and those set aside after an exception, sorted by key."""
+        return [entry for _, entry in sorted({**self._net.aside, **self._delivery.quarantined}.items())]
+
     def status(self) -> ReflectorStatus:
         """Return the current state; the object is updated in place."""
         self._status.events = self._delivery.events
         self._status.known = len(self._delivery.known)
-        self._status.quarantined = len(self._delivery.quarantined)
+        self._status.quarantined = len(self._delivery.quarantined) + len(self._net.aside)
         return self._status
 
     async def synced(self) -> None:

@@ -361,24 +361,29 @@ class _Pods:
 
     def on_events(self, events: list[Event[JobPod]]) -> None:
         """Apply changes in order; each job gets one look for all of them."""
-        known, controller = self._known, self._controller
         looks: dict[str, None] = {}
-        for event in events:
-            key, pod = event.key, event.object
-            uid, owner = known.get(key, ("", ""))
-            gone = event.type is EventType.DELETED or pod is None
-            if owner and (gone or (pod is not None and pod.metadata.uid != uid)):
-                del known[key]
-                if controller.pod_gone(key.partition("/")[2], uid, owner):
-                    looks[owner] = None
-                owner = ""
-            if gone or pod is None:
-                continue
-            if not owner and (owner := objects.owner_key(pod.metadata)):
-                known[key] = (pod.metadata.uid, owner)
-            if owner and controller.pod_changed(pod, owner):
+        try:
+            for event in events:
+                self._apply(event, looks)
+        finally:  # if one pod raises, the jobs of the pods before it still need their looks
+            self._controller.look_at(looks)
+
+    def _apply(self, event: Event[JobPod], looks: dict[str, None]) -> None:
+        known, controller = self._known, self._controller
+        key, pod = event.key, event.object
+        uid, owner = known.get(key, ("", ""))
+        gone = event.type is EventType.DELETED or pod is None
+        if owner and (gone or (pod is not None and pod.metadata.uid != uid)):
+            del known[key]
+            if controller.pod_gone(key.partition("/")[2], uid, owner):
                 looks[owner] = None
-        controller.look_at(looks)
+            owner = ""
+        if gone or pod is None:
+            return
+        if not owner and (owner := objects.owner_key(pod.metadata)):
+            known[key] = (pod.metadata.uid, owner)
+        if owner and controller.pod_changed(pod, owner):
+            looks[owner] = None
 
     def on_quarantine(self, entry: Quarantined) -> None:
         """Keep the last readable state of an object; the reflector has reported what is wrong."""
