@@ -157,6 +157,42 @@ def test_a_handler_that_can_neither_take_nor_leave_an_object_stops_nothing() -> 
     assert list(net.aside) == ["ns/bad"]
 
 
+def test_the_half_of_an_object_that_is_in_the_state_does_not_hide_the_fault() -> None:
+    class Half(Poisoned):
+        def on_events(self, events: list[Event[Widget]]) -> None:
+            for event in events:
+                assert event.object is not None
+                if self.sizes.get(event.name) == event.object.size:
+                    continue  # it is known already
+                self.sizes[event.name] = event.object.size
+                if event.object.size == POISON:
+                    raise LookupError(event.name)
+
+    for sizes in ({"bad": POISON}, {"a": 1, "bad": POISON, "b": 2}):
+        handler = Half()
+        delivery = Delivery("widgets", SettingAside("widgets", handler, FakeClock()))
+        put(delivery, **sizes)
+
+        assert [entry.name for entry in handler.aside] == ["bad"]
+        assert handler.sizes == {name: size for name, size in sizes.items() if size != POISON}
+
+
+def test_a_fault_after_all_events_is_looked_for_in_each_of_them() -> None:
+    class Afterwards(Poisoned):
+        def on_events(self, events: list[Event[Widget]]) -> None:
+            sizes = [event.object.size for event in events if event.object is not None]
+            if POISON in sizes:
+                raise LookupError(POISON)
+            super().on_events(events)
+
+    handler = Afterwards()
+    delivery = Delivery("widgets", SettingAside("widgets", handler, FakeClock()))
+    put(delivery, a=1, bad=POISON, b=2)
+
+    assert [entry.name for entry in handler.aside] == ["bad"]
+    assert handler.sizes == {"a": 1, "b": 2}
+
+
 def test_a_fault_that_no_object_repeats_is_logged() -> None:
     class Once(Poisoned):
         def on_events(self, events: list[Event[Widget]]) -> None:

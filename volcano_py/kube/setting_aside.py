@@ -1,7 +1,9 @@
 """Sets aside one object over which a handler raises, so that everything else goes on.
 
-    handler raises over a batch ──▶ the events again, one by one ──▶ the one that raises: its object is set aside
-                                                                     all others: taken in
+    events before it: taken in ◀── handler raises over one event of a batch ──▶ events after it: passed on
+                                                    │
+                                                    ▼
+                                         its object is set aside
 
 Users write objects, and no code foresees all that they write. Without this, one such object would end every program
 that watches it, and each restart would end at it, too. To the handler, an object set aside is one that cannot be read:
@@ -12,7 +14,7 @@ logged with its traceback (`own_faults`).
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic
 
 import msgspec
@@ -29,7 +31,11 @@ Told = Callable[[Quarantined], None]
 
 
 class SettingAside(Generic[T]):
-    """Stands before a handler of one resource. The handler may get a change again if another one raises.
+    """Stands before a handler of one resource.
+
+    A handler goes through its events in order, so the last one that it took is the one over which it raises. That event
+    is not passed on again: its half may be in the handler's state, and may hide the fault. If the handler raises before
+    or after that loop, its events are passed on again one by one.
 
     It is told of an object that is set aside by `on_quarantine`, of every version. No `on_release` follows: the next
     change shows that the object is readable, or gone.
@@ -42,6 +48,7 @@ class SettingAside(Generic[T]):
         self._faults = OwnFaults(f"changes of {resource}", clock)
         self._aside: dict[str, Quarantined] = {}
         self._problems: dict[str, tuple[str, str, str, str]] = {}  # key -> what was told last
+        self._count = 0  # of objects over which the handler raised
 
     @property
     def aside(self) -> Mapping[str, Quarantined]:
@@ -49,16 +56,9 @@ class SettingAside(Generic[T]):
         return self._aside
 
     def on_events(self, events: list[Event[T]]) -> None:
-        """Pass a batch on; if the handler raises, pass its events on one by one."""
-        if not self._problems.keys().isdisjoint(event.key for event in events):
-            for event in events:
-                self._pass(event)
-            return
-        try:
-            self._handler.on_events(events)
-        except Exception as error:  # noqa: BLE001 - a fault of ours may be anything
-            if not any([self._pass(event) for event in events]):  # a list: every event is passed on
-                self._faults.survive(f"{self._resource}, {len(events)} changes", error)
+        """Pass a batch on; after a fault, set its object aside and pass the rest on."""
+        while events:
+            events = events[self._take(events) :]
 
     def on_quarantine(self, entry: Quarantined) -> None:
         """Pass on that an object cannot be decoded."""
@@ -73,21 +73,40 @@ class SettingAside(Generic[T]):
         except Exception as error:  # noqa: BLE001 - a fault of ours may be anything
             self._faults.survive(f"{self._resource} {_key(entry)}", error)
 
-    def _pass(self, event: Event[T]) -> bool:
-        """Pass one change on; return whether the handler raised."""
-        self._aside.pop(event.key, None)
+    def _take(self, events: list[Event[T]]) -> int:
+        """Pass events on up to a fault; return how many are dealt with."""
+        batch = _Batch(events)
         try:
-            self._handler.on_events([event])
+            self._handler.on_events(batch)
         except Exception as error:  # noqa: BLE001 - a fault of ours may be anything
-            self._set_aside(event, error)
-            return True
-        self._problems.pop(event.key, None)
-        return False
+            return self._after(error, batch)
+        self._taken_in(events)
+        return len(events)
+
+    def _after(self, error: Exception, batch: "_Batch[T]") -> int:
+        at = 0 if len(batch) == 1 else batch.at
+        if at is not None:
+            self._taken_in(batch[:at])
+            self._set_aside(batch[at], error)
+            return at + 1
+        faults = self._count
+        for one in list(batch):
+            self._take([one])
+        if faults == self._count:
+            self._faults.survive(f"{self._resource}, {len(batch)} changes", error)
+        return len(batch)
+
+    def _taken_in(self, events: list[Event[T]]) -> None:
+        if self._problems:
+            for event in events:
+                self._aside.pop(event.key, None)
+                self._problems.pop(event.key, None)
 
     def _set_aside(self, event: Event[T], error: Exception) -> None:
+        self._count += 1
         fault = self._faults.survive(f"{self._resource} {event.key}", error)
         if event.type is EventType.DELETED or event.object is None:
-            self._problems.pop(event.key, None)
+            self._taken_in([event])
             return
         entry = Quarantined(
             resource=self._resource,
@@ -118,6 +137,17 @@ class SettingAside(Generic[T]):
         except Exception as error:  # noqa: BLE001 - a fault of ours may be anything
             self._faults.survive(f"{self._resource} {key}", error)
         return new
+
+
+class _Batch(list[Event[T]]):
+    """Events, with the place up to which somebody has gone through them; None before the first and after the last."""
+
+    at: int | None = None
+
+    def __iter__(self) -> Iterator[Event[T]]:
+        for self.at, event in enumerate(super().__iter__()):
+            yield event
+        self.at = None
 
 
 def _key(entry: Quarantined) -> str:
