@@ -33,6 +33,7 @@ from volcano_py.conf.reload import Watched, file_state
 from volcano_py.kube import errors, resource
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import Informers
+from volcano_py.metrics.unreadable import unreadable_gauge
 from volcano_py.process.context import ProcessContext
 from volcano_py.process.lifecycle import Lifecycle
 from volcano_py.process.operator_pages import OperatorPages
@@ -99,6 +100,7 @@ class WebhookManager:
         judge = Judge(rules, self._rule_options, queues, namespaces, self._live, metrics)
         self.server = ReviewServer(judge, options.paths, self._served.context, metrics, options.server)
         self._certificates = self._build_certificates(configurations)
+        self._informers.count_unreadable(unreadable_gauge(self.registry))
 
     @property
     def leads(self) -> bool:

@@ -12,6 +12,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 import volcano_py
+from volcano_py.api import keys
 from volcano_py.api.batch import Job
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import Controller, ControllerContext
@@ -21,9 +22,12 @@ from volcano_py.controllers.table import CONTROLLERS
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
 from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.delivery import Quarantined
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.resource import PODGROUPS, VCJOBS
+from volcano_py.kube.resource import PODGROUPS, VCJOBS, Resource
 from volcano_py.metrics.effects import WriteQueueMetrics
+from volcano_py.metrics.unreadable import unreadable_gauge
+from volcano_py.model.decisions import RecordEvent
 from volcano_py.process.context import ProcessContext
 from volcano_py.process.lifecycle import Lifecycle
 from volcano_py.process.operator_pages import OperatorPages
@@ -35,6 +39,7 @@ from volcano_py.writing.events import EventRecorder
 log = structlog.get_logger()
 
 COMPONENT: Final = "vc-controller-manager"
+_OWN_GROUPS: Final = frozenset({keys.BATCH_GROUP, keys.BUS_GROUP, keys.FLOW_GROUP})
 
 
 class ControllerManager:
@@ -78,6 +83,8 @@ class ControllerManager:
             options=options.events,
         )
         self._controllers = tuple(self._build())
+        self._informers.on_unreadable = self._record_unreadable
+        self._informers.count_unreadable(unreadable_gauge(self.registry))
 
     def _build(self) -> Iterator[Controller]:
         """Build the chosen controllers and add their informers."""
@@ -104,6 +111,13 @@ class ControllerManager:
                 yield controller
         if jobs.watched:
             self._informers.add(VCJOBS, Job, jobs, optional=True)
+
+    def _record_unreadable(self, kind: Resource, entry: Quarantined) -> None:
+        """Record an event on an object of a kind that the scheduler does not watch; it records those of the others."""
+        if kind.group in _OWN_GROUPS:
+            text = entry.message
+            who = (kind.kind, entry.namespace, entry.name, entry.uid)
+            self._events.record(RecordEvent(*who, keys.EVENT_WARNING, keys.EVENT_UNREADABLE, text))
 
     # Life
 

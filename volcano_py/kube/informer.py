@@ -5,6 +5,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from prometheus_client import Gauge
+
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import EventHandler, Quarantined, T
 from volcano_py.kube.reflector import Reflector, ReflectorOptions, ReflectorStatus
@@ -113,6 +115,11 @@ class Informers:
             raise SyncTimeout(f"not listed within {timeout_s:g} s: {', '.join(missing)}; {why}") from error
         finally:
             self._refusals.collected()
+
+    def count_unreadable(self, gauge: Gauge) -> None:
+        """Have the objects that cannot be read counted, by the names of the informers so far."""
+        for name, reflector in self._reflectors.items():
+            gauge.labels(name).set_function(lambda one=reflector: len(one.unreadable()))
 
     def status(self) -> dict[str, ReflectorStatus]:
         """Return the state of each reflector, by name."""

@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from volcano_py.metrics.buckets import exponential
 from volcano_py.metrics.histogram import Histogram
+from volcano_py.metrics.unreadable import unreadable_gauge
 
 
 class StateMetrics:
@@ -21,12 +22,7 @@ class StateMetrics:
         )
         self._events = Counter("volcano_py_watch_events_total", "Changes received.", ["resource"], registry=registry)
         self._relists = Gauge("volcano_py_lists", "Complete lists since the start.", ["resource"], registry=registry)
-        self._quarantined = Gauge(
-            "volcano_py_quarantined_objects",
-            "Objects left out because they cannot be read.",
-            ["resource"],
-            registry=registry,
-        )
+        self._quarantined = unreadable_gauge(registry)
         self._ledger = Gauge("volcano_py_ledger_entries", "Binds the watch has not confirmed yet.", registry=registry)
         self._oldest = Gauge("volcano_py_ledger_oldest_seconds", "Age of the oldest of these binds.", registry=registry)
         self._expired = Counter(

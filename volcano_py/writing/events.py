@@ -32,6 +32,7 @@ _API_VERSIONS: Final[Mapping[str, str]] = {
     "PodGroup": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
     "Queue": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
     "JobFlow": f"{keys.FLOW_GROUP}/{keys.FLOW_VERSION}",
+    "JobTemplate": f"{keys.FLOW_GROUP}/{keys.FLOW_VERSION}",
     "Command": f"{keys.BUS_GROUP}/{keys.BUS_VERSION}",
     "Lease": "coordination.k8s.io/v1",
 }
