@@ -126,7 +126,7 @@ EVENT_UNSCHEDULABLE: Final = "Unschedulable"
 EVENT_EVICT: Final = "Evict"
 EVENT_PREEMPTING: Final = "Preempting"
 EVENT_TOPOLOGY: Final = "TopologyNotEnforced"
-EVENT_UNREADABLE: Final = "Unreadable"
+UNREADABLE: Final = "Unreadable"  # reason of an event that no cycle decides
 EVENT_NORMAL: Final = "Normal"
 EVENT_WARNING: Final = "Warning"
 

@@ -117,7 +117,7 @@ class ControllerManager:
         if kind.group in _OWN_GROUPS:
             text = entry.message
             who = (kind.kind, entry.namespace, entry.name, entry.uid)
-            self._events.record(RecordEvent(*who, keys.EVENT_WARNING, keys.EVENT_UNREADABLE, text))
+            self._events.record(RecordEvent(*who, keys.EVENT_WARNING, keys.UNREADABLE, text))
 
     # Life
 

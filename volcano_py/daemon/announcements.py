@@ -62,4 +62,4 @@ def evicting(job: JobRecord, evictions: Sequence[Evict]) -> RecordEvent:
 def unreadable(entry: Unreadable) -> RecordEvent:
     """Return the event of an object that cannot be read."""
     who = (entry.kind, entry.namespace, entry.name, entry.uid)
-    return RecordEvent(*who, keys.EVENT_WARNING, keys.EVENT_UNREADABLE, entry.message)
+    return RecordEvent(*who, keys.EVENT_WARNING, keys.UNREADABLE, entry.message)
