@@ -33,6 +33,7 @@ FIELD_OF = {  # attribute of Shape: the Field that plugins declare for it
     "admission": Field.GATES,
     "limits": Field.LIMITS,
     "strategy": Field.STRATEGY,
+    "left_out": Field.REQUEST,
     "unsupported": Field.UNSUPPORTED,
 }
 OTHER = {
@@ -52,6 +53,7 @@ OTHER = {
     "admission": Admission.AT_GATE,
     "limits": (4000.0, 2.0**30),
     "strategy": ("MostAllocated", ""),
+    "left_out": (("example.com/a", 1.0),),
     "unsupported": ("spec.x",),
 }
 

@@ -214,6 +214,13 @@ class QueueRecord:
         """Whether it accepts new jobs."""
         return self.state in ("", "Open")
 
+    @property
+    def named_resources(self) -> list[str]:
+        """The resources that it gives or limits, besides cpu and memory; some more than once."""
+        amounts = (self.capability.scalars, self.guarantee.scalars, self.deserved.scalars)
+        limits = self.node_group_limits.amounts.values() if self.node_group_limits is not None else ()
+        return [name for each in (*amounts, *limits) for name in each]
+
 
 class TaintRecord(NamedTuple):
     """A taint of a node."""

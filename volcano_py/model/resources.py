@@ -6,7 +6,7 @@ resource in thousandths. Whole numbers below 2^53 add and subtract without error
 Volcano compares with an absolute tolerance of 0.1 (its ``minResource``); so does everything here.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -29,16 +29,24 @@ MEMORY_ROW: Final = 1
 PODS_ROW: Final = 2
 _STEP: Final = 16
 _FEW_NODES: Final = 64
+MOST_RESOURCES: Final = 256
+"""How many resources get a row of their own although no node and no queue offers them, but pods ask for them.
+
+Users make up as many names as they like, and each row costs memory and time in every cycle.
+"""
+NOT_OFFERED: Final = "volcano.sh/~not-offered"
+"""The row of all other such resources together; no API server accepts this name, so no node offers it."""
 _FIRST: Final = (keys.CPU, keys.MEMORY, keys.PODS)
 
 
 class ResourceRegistry:
     """All resources seen so far; each keeps its row number for good."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_asked", "_rows")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._rows: dict[str, int] = {name: row for row, name in enumerate(_FIRST)}
+        self._asked: set[str] = set()  # those that nobody has offered
         for name in names:
             self.row(name)
 
@@ -51,20 +59,40 @@ class ResourceRegistry:
         return tuple(self._rows)
 
     def row(self, name: str) -> int:
-        """Return the row of a resource; a new name gets the next row."""
+        """Return the row of a resource that somebody offers; a new name gets the next row."""
+        self._asked.discard(name)
         return self._rows.setdefault(name, len(self._rows))
+
+    def ask(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Give resources that somebody asks for their rows; return those that get none (`MOST_RESOURCES`).
+
+        Those who ask for too many get none of the new ones, so that one of them does not use up the rows of others.
+        """
+        new = [name for name in names if name not in self._rows]
+        if len(self._asked) + len(new) > MOST_RESOURCES:
+            self.row(NOT_OFFERED)
+            return tuple(new)
+        for name in new:
+            self._rows[name] = len(self._rows)
+        self._asked.update(new)
+        return ()
 
     def find(self, name: str) -> int | None:
         """Return the row of a resource, or None if it has not been seen."""
         return self._rows.get(name)
 
-    def vector(self, amounts: Mapping[str, float]) -> Floats:
-        """Return amounts as a vector in row order, shape (n_resources,); names that were never seen are left out."""
+    def vector(self, amounts: Mapping[str, float], left_out: Collection[str] = ()) -> Floats:
+        """Return amounts as a vector in row order, shape (n_resources,); names that were never seen are left out.
+
+        Those that `ask` has left out count together.
+        """
         vector = np.zeros(len(self._rows))
         for name, amount in amounts.items():
             row = self._rows.get(name)
             if row is not None:
                 vector[row] = amount
+        if left_out:
+            vector[self._rows[NOT_OFFERED]] = sum(amounts[name] for name in left_out)
         return vector
 
     def frozen(self) -> "ResourceRegistry":

@@ -105,6 +105,8 @@ class Shape:
     admission: Admission = Admission.NONE
     limits: tuple[float, float] = (0.0, 0.0)  # cpu and memory it may use at most, 0 for no limit
     strategy: tuple[str, str] = ("", "")  # annotated type and weights of its resource strategy
+    left_out: tuple[tuple[str, float], ...] = ()
+    """The part of the request that has no row of its own (`resources.NOT_OFFERED`); `snapshot.shapes` fills it in."""
     unsupported: tuple[str, ...] = ()  # field paths, for instance spec.volumes[data].persistentVolumeClaim
 
     @property

@@ -1,13 +1,24 @@
 """Interned shapes: equal shapes share one id, and an id becomes free when no task uses it."""
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 
-from volcano_py.model.arrays import Floats
-from volcano_py.model.resources import ResourceRegistry
+from volcano_py.model.arrays import Bools, Floats
+from volcano_py.model.resources import NOT_OFFERED, ResourceRegistry
 from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot import layout
 from volcano_py.snapshot.rows import grown
+
+
+def undivided(shape: Shape) -> Shape:
+    """Return a shape with all that it asks for in its request, nothing left out."""
+    if not shape.left_out:
+        return shape
+    request = [*(one for one in shape.request if one[0] != NOT_OFFERED), *shape.left_out]
+    return replace(shape, request=tuple(sorted(request)), left_out=())
 
 
 class ShapeTable:
@@ -21,6 +32,8 @@ class ShapeTable:
         self._free: list[int] = []
         self.at_queue_gates = 0
         """Number of shapes of tasks that have or had the scheduling gate of their queue."""
+        self.left_out: Counter[str] = Counter()
+        """Resources without a row, by the number of shapes that ask for them."""
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
         self._requests = np.zeros((len(resources), 0))  # (n_resources, capacity)
         self._nonzero = np.zeros((layout.N_NONZERO, 0))
@@ -29,8 +42,11 @@ class ShapeTable:
         return len(self._ids)
 
     def acquire(self, shape: Shape) -> int:
-        """Return the id of a shape and count one more user; its new resources are registered."""
+        """Return the id of a shape and count one more user; its new resources are registered, unless they are many."""
         found = self._ids.get(shape)
+        if found is None or shape.left_out:
+            shape = self._with_rows(shape)
+            found = self._ids.get(shape)
         if found is not None:
             self._uses[found] += 1
             return found
@@ -44,14 +60,28 @@ class ShapeTable:
             self._uses.append(1)
             self._requests = grown(self._requests, len(self._shapes))
             self._nonzero = grown(self._nonzero, len(self._shapes))
-        for name, _ in shape.request:
-            self._resources.row(name)
         self._ids[shape] = new
+        self.left_out.update(name for name, _ in shape.left_out)
         self.at_queue_gates += shape.admission is not Admission.NONE
         self.grow()
         self._requests[:, new] = self._resources.vector(dict(shape.request))
         self._nonzero[:, new] = shape.nonzero
         return new
+
+    def _with_rows(self, shape: Shape) -> Shape:
+        """Return a shape with what it asks for divided: what has a row, and what has none (`MOST_RESOURCES`)."""
+        shape = undivided(shape)
+        without = set(self._resources.ask(name for name, _ in shape.request))
+        if not without:
+            return shape
+        left_out = tuple(one for one in shape.request if one[0] in without)
+        request = [one for one in shape.request if one[0] not in without]
+        request.append((NOT_OFFERED, sum(amount for _, amount in left_out)))
+        return replace(shape, request=tuple(sorted(request)), left_out=left_out)
+
+    def leaving_out(self) -> Bools:
+        """Return which shapes leave something out, by id."""
+        return np.array([shape is not None and bool(shape.left_out) for shape in self._shapes], dtype=bool)
 
     def release(self, shape_id: int) -> None:
         """Count one user less; an unused shape is removed."""
@@ -61,6 +91,8 @@ class ShapeTable:
             if shape is not None:
                 del self._ids[shape]
                 self.at_queue_gates -= shape.admission is not Admission.NONE
+                if shape.left_out:
+                    self.left_out -= Counter(name for name, _ in shape.left_out)  # without those that become 0
             self._shapes[shape_id] = None
             self._free.append(shape_id)
             for status in TaskStatus:

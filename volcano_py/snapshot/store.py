@@ -10,9 +10,9 @@ from typing import cast
 
 import numpy as np
 
-from volcano_py.model.arrays import Codes, Objects
+from volcano_py.model.arrays import Objects
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaskRecord
-from volcano_py.model.resources import ResourceRegistry
+from volcano_py.model.resources import NOT_OFFERED, ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout, resource_order
@@ -28,7 +28,7 @@ from volcano_py.snapshot.ports import PortSet
 from volcano_py.snapshot.roles import RoleTable
 from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.selection import Selection
-from volcano_py.snapshot.shapes import ShapeTable
+from volcano_py.snapshot.shapes import ShapeTable, undivided
 from volcano_py.snapshot.shown import ShownTables, alike_but_for_condition, with_status_of
 from volcano_py.snapshot.task_place import TaskPlace
 from volcano_py.snapshot.volumes import VolumeStore, uses_claims
@@ -89,7 +89,7 @@ class ClusterStore:
     def set_node(self, record: NodeRecord) -> None:
         """Add or replace a node."""
         self.nodes.set(record)
-        self._grow()
+        self._offered(record.allocatable)
 
     def remove_node(self, name: str) -> None:
         """Forget a node."""
@@ -98,14 +98,9 @@ class ClusterStore:
     def set_queue(self, record: QueueRecord) -> None:
         """Add or replace a queue."""
         self.queues[record.name] = record
-        for amounts in (record.capability, record.guarantee, record.deserved):
-            for name in amounts.scalars:
-                self.resources.row(name)
-        limits = record.node_group_limits
-        for group in limits.amounts.values() if limits is not None else ():
-            for name in group:
-                self.resources.row(name)
-        self._grow()
+        for name in record.named_resources:
+            self.resources.row(name)
+        self._offered(record.named_resources)
 
     def remove_queue(self, name: str) -> None:
         """Forget a queue."""
@@ -115,9 +110,7 @@ class ClusterStore:
 
     def set_job(self, record: JobRecord) -> None:
         """Add or replace a PodGroup."""
-        asked = record.min_resources
-        for name in asked or ():
-            self.resources.row(name)
+        asked, left_out = record.min_resources, self.resources.ask(record.min_resources or ())
         self._grow()
         row = self._job_row(record.key)
         before, self._job_records[row] = self._job_records[row], record
@@ -125,7 +118,7 @@ class ClusterStore:
         if before is None or with_status_of(before, record) != record:
             self.job_marks.changed(row)
         self._job_present[row] = True
-        self._min_resources[:, row] = 0.0 if asked is None else self.resources.vector(asked)
+        self._min_resources[:, row] = 0.0 if asked is None else self.resources.vector(asked, left_out)
         self._has_min_resources[row] = asked is not None
         self._job_queue[row] = self._queue_codes.setdefault(record.queue, len(self._queue_codes))
         self._min_available[row] = record.min_available
@@ -138,8 +131,7 @@ class ClusterStore:
 
     def remove_job(self, key: JobKey) -> None:
         """Forget a PodGroup; its tasks stay."""
-        row = self._job_table.get(key)
-        if row is not None:
+        if (row := self._job_table.get(key)) is not None:
             self._job_records[row] = None
             self.job_marks.changed(row)
             self._job_present[row] = False
@@ -150,10 +142,9 @@ class ClusterStore:
 
     def withhold(self, key: JobKey, why: str) -> None:
         """Record why an existing PodGroup is not among the jobs; "" removes the record."""
+        self._withheld.pop(key, None)
         if why:
             self._withheld[key] = why
-        else:
-            self._withheld.pop(key, None)
 
     def job(self, key: JobKey) -> JobRecord | None:
         """Return the record of a PodGroup."""
@@ -172,8 +163,7 @@ class ClusterStore:
         return 0 if row is None else int(sum(self._job_block[status, row] for status in statuses))
 
     def _job_row(self, key: JobKey) -> int:
-        row = self._job_table.get(key)
-        if row is not None:
+        if (row := self._job_table.get(key)) is not None:
             return row
         row = self._job_table.add(key)
         self.job_marks.add(key, row)
@@ -196,11 +186,11 @@ class ClusterStore:
         if self._job_records[row] is None and not self._job_tasks[row]:
             self._job_table.remove(key)
             self.job_marks.remove(key)
-            for column in (self._min_available, self._job_priority, self._job_creation, self._phase):
+            columns = (self._min_available, self._job_priority, self._job_creation, self._phase, self._job_queue)
+            for column in columns:
                 column[row] = 0
             self._min_resources[:, row] = self._has_min_resources[row] = 0
             self._job_tasks[row] = set()  # one that has become empty keeps its memory
-            self._job_queue[row] = 0
 
     # Tasks
 
@@ -271,8 +261,7 @@ class ClusterStore:
     def _spread_again(self, uids: Collection[str]) -> None:
         """Determine the default spread constraints of these pods again."""
         for uid in sorted(uids):
-            place = self.task(uid)
-            if place is not None:
+            if (place := self.task(uid)) is not None:
                 shape = self.shapes.shape(int(self._shape[self._row_of(uid)]))
                 self.set_task(place.record, replace(shape, spread=()), place.status, place.node)
 
@@ -307,8 +296,7 @@ class ClusterStore:
         return None if self.shapes.shape(int(self._shape[row])).gated else place.record
 
     def _row_of(self, uid: str) -> int:
-        row = self._task_table.get(uid)
-        if row is None:
+        if (row := self._task_table.get(uid)) is None:
             raise LookupError(f"no task has uid {uid}")
         return row
 
@@ -329,8 +317,7 @@ class ClusterStore:
         self._role = grown(self._role, height, fill=-1)
 
     def _number(self, row: int) -> None:
-        self._arrivals += 1
-        self._arrived[row] = self._arrivals
+        self._arrived[row] = self._arrivals = self._arrivals + 1
 
     def _set_record(self, row: int, record: TaskRecord) -> None:
         self._priority[row] = record.priority
@@ -426,6 +413,20 @@ class ClusterStore:
             self._min_resources = np.pad(self._min_resources, ((0, new - self._n_resources), (0, 0)))
             self._n_resources = new
 
+    def _offered(self, names: Collection[str]) -> None:
+        """Have tasks and jobs ask again for resources that had no row before a node or a queue offered them."""
+        self._grow()
+        if (together := self.resources.find(NOT_OFFERED)) is None:
+            return
+        if not self.shapes.left_out.keys().isdisjoint(names):
+            for row in np.flatnonzero(self.shapes.leaving_out()[self._shape]).tolist():
+                if (place := self._places[row]) is not None:
+                    shape = undivided(self.shapes.shape(int(self._shape[row])))
+                    self.set_task(place.record, shape, place.status, place.node)
+        for record in self._job_records[np.flatnonzero(self._min_resources[together])]:
+            if record is not None and not record.min_resources.keys().isdisjoint(names):
+                self.set_job(record)
+
     # Snapshots
 
     def snapshot(self) -> Snapshot:
@@ -456,11 +457,10 @@ class ClusterStore:
 
     def _task_columns(self) -> TaskColumns:
         n = self._task_table.height
-        node: Codes = self.nodes.rank(self._node[:n])
         return TaskColumns(
             records=cast(Sequence[TaskRecord | None], self._task_records[:n].copy()),
             status=self._status[:n].copy(),
-            node=node,
+            node=self.nodes.rank(self._node[:n]),
             job=self._job[:n].copy(),
             shape=self._shape[:n].copy(),
             priority=self._priority[:n].copy(),

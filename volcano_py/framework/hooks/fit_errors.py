@@ -115,6 +115,11 @@ def placeable(state: State, hooks: Hooks, wanted: Callable[[Shape], bool] = lamb
 
 def not_placeable(shape: Shape) -> Reason | None:
     """Return why tasks of a shape cannot get a node here, None if they can."""
+    if shape.left_out:
+        name, more = shape.left_out[0][0], len(shape.left_out) - 1
+        named = f"{name} and {more} more {'resource' if more == 1 else 'resources'}" if more else name
+        text = f"no node offers {named}: correct the request, or add a node that offers it"
+        return Reason("resources", "resource-not-offered", text)
     if shape.unsupported:
         fields = ", ".join(shape.unsupported)
         text = f"{fields}: not supported by this scheduler yet, so the pod waits; remove it to have the pod placed"
