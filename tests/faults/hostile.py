@@ -58,7 +58,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "event": ("*", "PodFailed", "PodEvicted", "TaskCompleted", "Unknown", "OutOfSync", "CommandIssued"),
 }
 NOTES: Final = tuple(
-    sorted({value for value in vars(keys).values() if isinstance(value, str) and "/" in value and "." in value})
+    sorted({value for name, value in vars(keys).items() if name.isupper() and isinstance(value, str) and "/" in value})
 )
 """Every annotation and label that our programs know, and some texts that are neither."""
 

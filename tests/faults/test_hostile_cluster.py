@@ -75,8 +75,10 @@ async def test_good_jobs_run_beside_hostile_objects(server: ApiServer, seed: int
     async with scheduler(server.url, pod_conditions=AT_ONCE) as running, controllers(server.url) as manager:
         put_job(server, "good", 3)
         await until(lambda: len(placed(server, "good")) == 3)
-        put_vcjob(server, "better")
-        await until(lambda: [name for name in placed(server) if name.startswith("better")])
+        template = {"spec": manifest(a_pod(cpu="1"))["spec"]}
+        task = {"name": "t", "replicas": 2, "template": template}
+        put_vcjob(server, "better", queue="default", schedulerName="volcano", tasks=[task], minAvailable=2)
+        await until(lambda: len(placed(server, "better")) == 2)
         workload = put_workload(server, "ReplicaSet", "web")
         put_pod_of_workload(server, "web-1", workload)
         await until(lambda: group_of(server, "web-1"))
