@@ -1,4 +1,4 @@
-"""Pods that ask for too many resources that nobody offers wait with a reason, whatever the actions; others are placed."""
+"""Pods that ask for too many resources that nobody offers wait with a reason; others are placed."""
 
 import time
 
@@ -29,12 +29,18 @@ def test_such_a_pod_waits_with_the_name_and_evicts_nobody(cpu: dict[str, str]) -
 
     assert set(found.placements) == {"good-0", "good-1"}
     assert not found.evictions
-    assert "no node offers example.com/made-up-00000 and 256 more resources: correct the request" in found.conditions["bad-0"]
+    assert (
+        "no node offers example.com/made-up-00000 and 256 more resources: correct the request"
+        in found.conditions["bad-0"]
+    )
 
 
 def test_it_is_placed_once_a_node_offers_what_it_asks_for() -> None:
     scenario = Scenario(
-        a_node("n1"), a_job("bad", tasks=1, **made_up(MOST_RESOURCES)), a_job("gpu", tasks=1, **{GPU: "1"}), actions=ACTIONS
+        a_node("n1"),
+        a_job("bad", tasks=1, **made_up(MOST_RESOURCES)),
+        a_job("gpu", tasks=1, **{GPU: "1"}),
+        actions=ACTIONS,
     )
     found = scenario.run()
     assert not found.placements

@@ -38,9 +38,13 @@ NOW = 1_796_000_000.0
 OTHERS = [name for name in PLUGINS if name not in ("capacity", "proportion", "nodegroup")]
 POLICIES = {
     "capacity": a_policy("enqueue, allocate, preempt, reclaim, backfill, shuffle", [*OTHERS, "capacity"]),
-    "proportion": a_policy("enqueue, gangpreempt, allocate, gangreclaim, backfill", [*OTHERS, "proportion", "nodegroup"]),
+    "proportion": a_policy(
+        "enqueue, gangpreempt, allocate, gangreclaim, backfill", [*OTHERS, "proportion", "nodegroup"]
+    ),
 }
-PLAIN = a_policy("enqueue, allocate, backfill", ["priority", "gang", "conformance", "predicates", "nodeorder", "binpack"])
+PLAIN = a_policy(
+    "enqueue, allocate, backfill", ["priority", "gang", "conformance", "predicates", "nodeorder", "binpack"]
+)
 REVIEWED: dict[str, type] = {
     "jobs": Job,
     "queues": Queue,

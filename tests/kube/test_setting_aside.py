@@ -125,7 +125,9 @@ def test_an_object_that_does_not_fit_its_type_is_logged_and_told_once_for_each_p
 
     with capture_logs() as logs:
         for version, value in enumerate(("1", "1", "2")):
-            bad = Undecodable(Identity("a", "ns", "u", str(version)), "size", value, "Expected `int`", b"{}", "MODIFIED")
+            bad = Undecodable(
+                Identity("a", "ns", "u", str(version)), "size", value, "Expected `int`", b"{}", "MODIFIED"
+            )
             delivery.refuse(bad, 0.0)
 
     assert [entry.value for entry in told] == ["1", "2"]

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from prometheus_client import Gauge
@@ -119,7 +120,7 @@ class Informers:
     def count_unreadable(self, gauge: Gauge) -> None:
         """Have the objects that cannot be read counted, by the names of the informers so far."""
         for name, reflector in self._reflectors.items():
-            gauge.labels(name).set_function(lambda one=reflector: len(one.unreadable()))
+            gauge.labels(name).set_function(partial(_count, reflector))
 
     def status(self) -> dict[str, ReflectorStatus]:
         """Return the state of each reflector, by name."""
@@ -132,3 +133,7 @@ class Informers:
     def quarantined(self) -> list[Quarantined]:
         """Return every object that is left out because it cannot be read."""
         return [entry for _, reflector in sorted(self._reflectors.items()) for entry in reflector.unreadable()]
+
+
+def _count(reflector: Reflector[Any]) -> int:
+    return len(reflector.unreadable())
