@@ -53,7 +53,11 @@ def own_classes(module: ModuleType) -> Iterator[type]:
 def kinds_of_the_api() -> set[type]:
     """Return the wire types that are whole objects: those with metadata."""
     types = [one for module in modules(volcano_py.api) for one in own_classes(module) if issubclass(one, Wire)]
-    return {one for one in types if any(field.type is ObjectMeta for field in msgspec.structs.fields(one))}
+    return {one for one in types if any(is_metadata(field.type) for field in msgspec.structs.fields(one))}
+
+
+def is_metadata(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, ObjectMeta)
 
 
 def handlers(owner: object) -> Iterator[object]:

@@ -7,6 +7,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cache.nominators import written_by
 from tests.snapshot.pictures import check_free_rows, picture
 from volcano_py.api.core import Container, Node, Pod, ResourceRequirements
 from volcano_py.api.scheduling import PodGroup, PriorityClass
@@ -127,6 +128,8 @@ def nominate(world: World, name: str, node: str, group: str, cpu: str) -> None:
     if (pod := world.pod(name)) is not None and not pod.spec.node_name:
         chosen = node if cpu == "1" else ""
         change(world, name, lambda pod: {"status": msgspec.structs.replace(pod.status, nominated_node_name=chosen)})
+        writer = {"g1": "volcano-py", "g2": "karpenter"}[group]  # a real API server always records it
+        world.put(written_by(world.pod(name) or pod, writer))
 
 
 def decide_nomination(world: World, name: str, node: str, group: str, cpu: str) -> None:

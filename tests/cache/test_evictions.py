@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.cache.nominators import written_by
 from volcano_py.api.core import Pod
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
@@ -330,6 +331,45 @@ def test_a_nomination_can_be_taken_back(cluster: ClusterCache) -> None:
 
     assert cluster.nominations.assume(Nominate(a_ref("high-0"), ""))
     assert nominated(cluster, "high-0") == ""
+
+
+def test_a_nomination_of_another_program_is_not_taken_back(cluster: ClusterCache) -> None:
+    modified(cluster, written_by(on_wire("high-0", "n1"), "karpenter"))
+
+    assert not cluster.nominations.assume(Nominate(a_ref("high-0"), ""))
+    assert nominated(cluster, "high-0") == "n1"
+
+
+def test_what_we_have_just_decided_is_ours_to_take_back(cluster: ClusterCache) -> None:
+    modified(cluster, written_by(on_wire("high-0", "n0"), "karpenter"))
+    cluster.nominations.assume(PLAN.nominations[0])
+    modified(cluster, written_by(on_wire("high-0", "n0"), "karpenter"))
+
+    assert cluster.nominations.assume(Nominate(a_ref("high-0"), ""))
+    assert nominated(cluster, "high-0") == ""
+
+
+def test_a_nomination_of_another_program_is_its_own_again_if_ours_cannot_be_written(cluster: ClusterCache) -> None:
+    modified(cluster, written_by(on_wire("high-0", "n0"), "karpenter"))
+    cluster.nominations.assume(PLAN.nominations[0])
+
+    cluster.nominations.failed(a_ref("high-0"))
+
+    assert not cluster.nominations.assume(Nominate(a_ref("high-0"), ""))
+    assert nominated(cluster, "high-0") == "n0"
+
+
+def test_a_withdrawal_ends_when_another_program_nominates_the_pod(cluster: ClusterCache) -> None:
+    modified(cluster, on_wire("high-0", "n1"))
+    cluster.nominations.assume(Nominate(a_ref("high-0"), ""))
+    assert cluster.nominations.still_counts(a_ref("high-0"), "")
+    modified(cluster, written_by(on_wire("high-0", "n1"), "volcano-py"))
+    assert cluster.nominations.still_counts(a_ref("high-0"), "")
+
+    modified(cluster, written_by(on_wire("high-0", "n0"), "karpenter"))
+
+    assert not cluster.nominations.still_counts(a_ref("high-0"), "")
+    assert nominated(cluster, "high-0") == "n0"
 
 
 def test_a_nomination_that_cannot_be_written_does_not_count(cluster: ClusterCache) -> None:

@@ -1,7 +1,7 @@
 """Plans to evict on their way through the daemon: a stub cycle decides, everything else is real."""
 
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,6 +22,8 @@ from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.conf.loader import parse_conf
 from volcano_py.effects.evictor import EvictorOptions
 from volcano_py.framework.state.report import CycleReport
+from volcano_py.kube.client import ApiClient, PatchType
+from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import POD_DISRUPTION_BUDGETS, PODS
 from volcano_py.model.decisions import Decision, Evict, Nominate
 from volcano_py.model.objects import JobKey, TaskRef
@@ -77,13 +79,17 @@ def nominated(server: ApiServer, name: str) -> str:
 
 
 @asynccontextmanager
-async def planning(server: ApiServer, cycle: OnePlan, **options: Any) -> AsyncIterator[Running]:
+async def planning(
+    server: ApiServer, cycle: OnePlan, *, before: Callable[[], Awaitable[None]] | None = None, **options: Any
+) -> AsyncIterator[Running]:
     """Run a daemon whose cycle is this one, with a pod that runs and one that waits for its room."""
     put_node(server, "n1", cpu=1)
     put_group(server, "low", 0)
     put_group(server, "high", 1)
     put_pod(server, "low-0", "low", node="n1")
     put_pod(server, "high-0", "high")
+    if before is not None:
+        await before()
     async with scheduler(server.url, cycle=cycle, evictor=QUICK, **options) as running:
         await set_phase(running, ["low-0"], "Running")
         yield running
@@ -169,6 +175,27 @@ async def test_a_nomination_outlives_the_process(server):
         await until(lambda: again.pictures)
 
         assert again.pictures[0]["high-0"][2] == "n1"
+
+
+async def test_a_scheduler_recognizes_its_own_nomination_after_a_restart(server):
+    async with planning(server, OnePlan(), before=lambda: record_owners(server, "high-0")):
+        await until(lambda: nominated(server, "high-0") == "n1")
+    pod = server.get("pods", "high-0", "default")
+    assert pod is not None
+    fields = {entry["manager"]: entry["fieldsV1"] for entry in pod["metadata"]["managedFields"]}
+    assert "f:nominatedNodeName" in fields["volcano-py"]["f:status"]
+
+    async with scheduler(server.url, cycle=OnePlan()) as running:
+        place = running.daemon.cache.store.task(pod["metadata"]["uid"])
+        assert place is not None
+        assert place.record.nominated_by_us
+
+
+async def record_owners(server: ApiServer, pod: str) -> None:
+    """Let the embedded server record who writes a pod; a real one records it for every object."""
+    body = {"apiVersion": PODS.api_version, "kind": PODS.kind, "metadata": {"name": pod, "labels": {"app": "x"}}}
+    async with ApiClient(Credentials(server.url)) as client:
+        await client.patch(PODS, pod, body, dict, kind=PatchType.APPLY, namespace="default", apply_as="kubectl")
 
 
 async def test_evictions_that_were_decided_are_completed_at_the_end(server):

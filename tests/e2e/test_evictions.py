@@ -197,6 +197,9 @@ def test_a_victim_gets_its_grace_period_and_its_room_is_kept_for_the_preemptor(
     create(gangs, "high", 1, 1, important)
     wait_until("low is terminating", terminating, 10.0)
     wait_until("high is nominated", lambda: named(gangs, "high")[0]["status"].get("nominatedNodeName") == node, 5.0)
+    owners = named(gangs, "high")[0]["metadata"]["managedFields"]
+    named_by = [one["manager"] for one in owners if "f:nominatedNodeName" in one["fieldsV1"].get("f:status", {})]
+    assert named_by == ["volcano-py"], "otherwise the scheduler would not withdraw what it has nominated"
     create(gangs, "rival", 1, 1, important)
     assert stands_still(daemon, gangs) == {}
     target = conditions(named(gangs, "low")[0])["DisruptionTarget"]

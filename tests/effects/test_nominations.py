@@ -75,6 +75,15 @@ async def test_a_pushed_back_request_is_retried(server, a_writer):
     assert nominated(server, "p0") == "n1"
 
 
+async def test_a_withdrawal_that_no_longer_counts_is_not_written(server, a_writer):
+    task, writer = put_pod(server, "p0"), a_writer(still_counts=lambda _, node: bool(node))
+
+    await written(writer, Nominate(task, "n1"))
+    await written(writer, Nominate(task, ""))
+
+    assert nominated(server, "p0") == "n1"
+
+
 async def test_nominations_beyond_the_capacity_are_reported(server, a_writer, refused):
     full = WriteQueueOptions(rate_per_s=1, burst=1, capacity=1, delay_s=60)
     writer = a_writer(options=full)

@@ -1,6 +1,7 @@
 """Whose turn it is: each key once, none before its back-off has passed."""
 
 import asyncio
+import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -61,9 +62,16 @@ async def taken(queue: RetryQueue[str]) -> list[str]:
     return keys
 
 
-async def fail(queue: RetryQueue[str], key: str, retry_after_s: float | None = None, *, again: bool = True) -> None:
+async def fail(
+    queue: RetryQueue[str],
+    key: str,
+    retry_after_s: float | None = None,
+    *,
+    again: bool = True,
+    excusable: bool = False,
+) -> None:
     assert await taken(queue) == [key]
-    queue.failed(key, retry_after_s, again=again)
+    queue.failed(key, retry_after_s, again=again, excusable=excusable)
     queue.release(key)
 
 
@@ -171,6 +179,111 @@ async def test_nothing_shortens_a_back_off(queue, clock, shorten, again) -> None
         assert await taken(queue) == []
     queue.plan("a")
     await advance(clock, 1.1)
+
+    assert await taken(queue) == ["a"]
+
+
+async def test_an_excuse_ends_the_back_off_of_keys_whose_last_failure_was_excusable(queue, clock) -> None:
+    for key, excusable in {"refused": True, "broken": False, "new": True}.items():
+        queue.plan(key)
+        await fail(queue, key, again=key != "new", excusable=excusable)
+        for _ in range(4):
+            if key != "new":
+                await advance(clock, 15.0)
+                await fail(queue, key, excusable=excusable)
+    await advance(clock, 0.5)
+
+    excused = queue.excuse()
+    for key in excused:
+        queue.plan(key)
+
+    assert excused == ["refused", "new"]
+    assert await taken(queue) == ["refused", "new"]
+    assert queue.excuse() == []
+
+
+async def test_an_excuse_does_not_shorten_what_the_server_asks_for(queue, clock) -> None:
+    queue.plan("a")
+    await fail(queue, "a", 20.0, excusable=True)
+
+    for _ in range(19):
+        queue.excuse()
+        queue.plan("a")
+        await advance(clock, 1.0)
+        assert await taken(queue) == []
+    await advance(clock, 1.1)
+
+    assert await taken(queue) == ["a"]
+
+
+async def test_an_excuse_during_a_turn_counts_for_its_failure(queue, clock) -> None:
+    queue.plan("a")
+    for _ in range(5):
+        await fail(queue, "a", excusable=True)
+        await advance(clock, 15.0)
+        queue.plan("a")
+    assert await taken(queue) == ["a"]
+
+    queue.excuse()
+    pause_s = queue.failed("a", excusable=True)
+    queue.release("a")
+    await advance(clock, FIRST_S + 0.1)
+
+    assert pause_s == pytest.approx(FIRST_S)
+    assert await taken(queue) == ["a"]
+
+
+async def test_after_an_excuse_in_vain_the_back_off_begins_anew(queue, clock) -> None:
+    """Whoever refuses may see later than we do what has appeared."""
+    queue.plan("a")
+    for _ in range(4):
+        await fail(queue, "a", excusable=True)
+        await advance(clock, 15.0)
+    await fail(queue, "a", excusable=True)
+    await advance(clock, 1.0)
+    for key in queue.excuse():
+        queue.plan(key)
+
+    assert await taken(queue) == ["a"]
+
+    assert queue.failed("a", excusable=True) <= 1.5 * FIRST_S * 2
+
+
+async def test_a_flood_of_excuses_brings_no_more_turns_than_the_back_off_of_a_new_failure(clock) -> None:
+    queue, turns = a_retry_queue(clock, attempts=1000), []
+    queue.plan("a")
+
+    for _ in range(1200):
+        for key in await taken(queue):
+            turns.append(clock.monotonic())
+            queue.failed(key, excusable=True)
+            queue.release(key)
+        for key in queue.excuse():
+            queue.plan(key)
+        clock.advance(0.1)
+
+    pauses = [after - before for before, after in itertools.pairwise(turns)]
+    for number, pause in enumerate(pauses):
+        assert pause >= 0.5 * min(FIRST_S * 2**number, CAP_S)
+    assert len(turns) <= 25
+
+
+async def test_an_excuse_that_comes_long_after_others_in_vain_is_as_good_as_the_first(queue, clock) -> None:
+    queue.plan("a")
+    for _ in range(8):
+        await fail(queue, "a", excusable=True, again=False)
+        for key in queue.excuse():
+            queue.plan(key)
+        await advance(clock, 11.0)
+    await fail(queue, "a", excusable=True, again=False)
+    for _ in range(7):
+        await advance(clock, 16.0)
+        queue.plan("a")
+        await fail(queue, "a", excusable=True, again=False)
+    await advance(clock, 2 * FIRST_S)
+
+    for key in queue.excuse():
+        queue.plan(key)
 
     assert await taken(queue) == ["a"]
 
@@ -283,6 +396,10 @@ class World:
     working: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
     not_before: dict[str, float] = field(default_factory=dict)
+    if_excused: dict[str, float] = field(default_factory=dict)
+    """For keys whose last failure was excusable: the earliest time of the next turn after an excuse."""
+    excused: set[str] = field(default_factory=set)
+    """Keys that had their turn when an excuse came."""
 
     async def work(self) -> None:
         while True:
@@ -291,6 +408,8 @@ class World:
             assert key not in self.working
             assert now >= self.not_before.get(key, 0.0), f"{key} has its turn during its back-off"
             self.working.add(key)
+            self.if_excused.pop(key, None)
+            self.excused.discard(key)
             outcome, seconds, retry_after_s = self.outcomes.pop() if self.outcomes else ("succeeded", 0.0, 0.0)
             await self.clock.sleep(seconds)
             self.working.discard(key)
@@ -299,11 +418,21 @@ class World:
                 self.not_before.pop(key, None)
                 self.queue.succeeded(key)
             else:
-                self._failed(key, retry_after_s)
-                self.queue.failed(key, retry_after_s or None, again=outcome == "failed")
+                excusable = outcome == "refused"
+                self._failed(key, retry_after_s, excusable=excusable)
+                self.queue.failed(key, retry_after_s or None, again=outcome != "failed for good", excusable=excusable)
             self.queue.release(key)
 
-    def _failed(self, key: str, retry_after_s: float) -> None:
+    def excuse(self) -> None:
+        """Excuse all keys, and plan those that the queue names."""
+        for key in self.queue.excuse():
+            self.queue.plan(key)
+        self.not_before |= self.if_excused
+        self.failures |= dict.fromkeys(self.if_excused, 0)
+        self.if_excused.clear()
+        self.excused |= self.working
+
+    def _failed(self, key: str, retry_after_s: float, *, excusable: bool) -> None:
         """Note the shortest back-off that the rule allows."""
         now = self.clock.monotonic()
         if now >= self.not_before.get(key, 0.0) + LONGEST_S:
@@ -311,7 +440,13 @@ class World:
         before = self.failures.get(key, 0)
         self.failures[key] = before + 1
         shortest_s = 0.5 * min(FIRST_S * 2**before, CAP_S)
-        self.not_before[key] = now + max(shortest_s, min(retry_after_s, LONGEST_S))
+        asked_s = min(retry_after_s, LONGEST_S)
+        self.not_before[key] = now + max(shortest_s, asked_s)
+        if excusable:
+            self.if_excused[key] = now + max(min(shortest_s, FIRST_S), asked_s)
+            if key in self.excused:
+                self.not_before[key] = self.if_excused.pop(key)
+                self.failures[key] = 0
 
     def check(self) -> None:
         assert len(self.queue.due) <= 2 * len(self.queue)
@@ -323,9 +458,10 @@ STEPS = st.one_of(
     st.tuples(st.just("discard"), KEYS, st.just(0.0)),
     st.tuples(st.just("wait"), KEYS, st.sampled_from([0.0, 0.1, 1.0, 1.0, 7.0, 70.0])),
     st.tuples(st.just("hurry"), KEYS, st.just(0.0)),
+    st.tuples(st.just("excuse"), KEYS, st.just(0.0)),
 )
 OUTCOMES = st.tuples(
-    st.sampled_from(["failed", "failed", "failed", "failed for good", "succeeded"]),
+    st.sampled_from(["failed", "failed", "refused", "refused", "failed for good", "succeeded"]),
     st.sampled_from([0.0, 0.0, 0.3, 3.0]),
     st.sampled_from([0.0, 0.0, 1.0, 30.0, 3600.0]),
 )
@@ -355,6 +491,8 @@ def test_no_key_gets_a_turn_during_its_back_off_and_no_turn_is_lost(
                     queue.discard(key)
                 elif step == "hurry":
                     queue.hurry()
+                elif step == "excuse":
+                    world.excuse()
                 else:
                     await advance(clock, number)
                 world.check()

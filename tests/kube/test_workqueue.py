@@ -4,7 +4,9 @@ import asyncio
 import itertools
 import random
 
-from tests.kube.working import BUSY, REFUSED, a_workqueue, settle
+import pytest
+
+from tests.kube.working import BUSY, NO_CLASS, REFUSED, a_workqueue, settle
 from volcano_py.kube.workqueue import WorkQueue
 from volcano_py.runtime.clock import FakeClock
 
@@ -164,6 +166,74 @@ async def test_a_name_that_was_given_up_and_is_added_waits_for_the_end_of_its_pa
     assert len(turns) == 5
     assert all(after - before >= 30 for before, after in itertools.pairwise(turns))
     assert told == turns[1::2]
+
+
+@pytest.mark.parametrize("attempts", [15, 5], ids=["it-pauses", "it-was-given-up"])
+async def test_a_refused_name_has_its_turn_at_once_when_what_it_names_has_appeared(attempts: int) -> None:
+    clock, turns, there = FakeClock(), [], False
+
+    async def reconcile(key: str) -> None:
+        turns.append(clock.monotonic())
+        if not there:
+            raise NO_CLASS
+
+    async with a_workqueue(reconcile, clock, first_retry_s=1.0, retry_cap_s=60.0, attempts=attempts) as queue:
+        queue.add("a")
+        while len(turns) < 5:
+            await settle()
+            clock.advance(0.1)
+        clock.advance(2.0)
+        there, before = True, len(turns)
+        queue.excuse()
+        await settle()
+
+        assert len(turns) == before + 1
+        assert queue.backlog == 0
+
+
+async def test_an_excuse_is_none_for_a_server_that_fails() -> None:
+    clock, turns = FakeClock(), 0
+
+    async def reconcile(key: str) -> None:
+        nonlocal turns
+        turns += 1
+        raise REFUSED
+
+    async with a_workqueue(reconcile, clock, first_retry_s=10.0) as queue:
+        queue.add("a")
+        await settle()
+        clock.advance(4.0)
+        queue.excuse()
+        await settle()
+
+    assert turns == 1
+
+
+async def test_excused_names_that_do_not_fit_come_back_through_the_refill() -> None:
+    clock, going, turns, there = FakeClock(), asyncio.Event(), [], False
+
+    async def reconcile(key: str) -> None:
+        if key == "refused" and not there:
+            raise NO_CLASS
+        await going.wait()
+        turns.append(key)
+
+    more = {"refill": lambda: ["refused"]}
+    async with a_workqueue(reconcile, clock, capacity=2, workers=1, attempts=1, more=more) as queue:
+        queue.add("refused")
+        await settle()
+        for name in ("a", "b", "c"):
+            queue.add(name)
+            await settle()
+        there = True
+        clock.advance(1.0)
+        queue.excuse()
+        fitted = len(queue._queue)
+        going.set()
+        await settle()
+
+    assert fitted == 2
+    assert "refused" in turns
 
 
 async def test_after_so_many_errors_a_name_is_given_up_and_said_so() -> None:

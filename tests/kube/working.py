@@ -14,6 +14,7 @@ from volcano_py.runtime.supervisor import Supervisor
 Reconcile = Callable[[str], Awaitable[None]]
 BUSY = errors.TooManyRequests("create", "/api/v1/pods", "slow down", status=429, retry_after_s=30)
 REFUSED = errors.ServerError("create", "/api/v1/pods", "no", status=500)
+NO_CLASS = errors.Forbidden("create", "/api/v1/pods", "no PriorityClass with name high was found", status=403)
 
 
 @asynccontextmanager

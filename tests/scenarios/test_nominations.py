@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.cache.nominators import written_by
 from volcano_py.api.core import Pod
 from volcano_py.framework.state.nominated_room import PATIENCE_S
 from volcano_py.testing import Scenario, a_group, a_job, a_node, a_pod, a_priority_class, a_queue
@@ -174,6 +175,30 @@ def test_a_nomination_without_effect_is_removed_after_a_while() -> None:
     assert before.nominated == {"held-0": "n1"}
     assert after.nominated == {}
     assert after.placements == {"j-0": "n1"}
+
+
+@pytest.mark.parametrize("programs", [("karpenter",), ("volcano-py", "karpenter")], ids=["alone", "with-us"])
+def test_a_nomination_of_another_program_is_never_withdrawn(programs: tuple[str, ...]) -> None:
+    held = written_by(nominated("held-0", group="held", spec={"nodeSelector": {"disk": "ssd"}}), *programs)
+    scenario = Scenario(a_node("n1", cpu=2), a_group("held"), held, a_job("j", cpu=2), plugins=PLUGINS)
+    scenario.run()
+
+    scenario.settle(int(PATIENCE_S) + 5)
+    result = scenario.run()
+
+    assert result.nominated == {"held-0": "n1"}
+    assert result.placements == {}
+
+
+@pytest.mark.parametrize("program", ["volcano-py", "vc-scheduler"])
+def test_a_nomination_that_is_known_to_be_a_schedulers_is_removed_after_a_while(program: str) -> None:
+    held = written_by(nominated("held-0", group="held", spec={"nodeSelector": {"disk": "ssd"}}), program)
+    scenario = Scenario(a_node("n1", cpu=2), a_group("held"), held, plugins=PLUGINS)
+
+    for _ in range(int(PATIENCE_S) + 2):
+        scenario.run(settle_rounds=0)
+
+    assert scenario.run().nominated == {}
 
 
 def test_a_nomination_lasts_while_pods_terminate_on_its_node() -> None:

@@ -240,10 +240,19 @@ class PodStatus(Wire, frozen=True):
     start_time: datetime | None = None
 
 
+class PodMeta(ObjectMeta, frozen=True):
+    """What every object has, and who wrote which fields of it.
+
+    The latter stays undecoded: it is as large as the rest of the pod, and hardly ever read.
+    """
+
+    managed_fields: msgspec.Raw = msgspec.Raw()
+
+
 class Pod(Wire, frozen=True):
     """A pod."""
 
-    metadata: ObjectMeta
+    metadata: PodMeta
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 

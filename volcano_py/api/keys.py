@@ -3,6 +3,8 @@
 from typing import Final
 
 SCHEDULER_NAME: Final = "volcano"
+PROGRAM: Final = "volcano-py"  # user agent of the scheduler, and so the field manager of what it writes
+GO_SCHEDULER: Final = "vc-scheduler"  # the same of Volcano's scheduler
 SCHEDULING_GROUP: Final = "scheduling.volcano.sh"
 SCHEDULING_VERSION: Final = "v1beta1"
 BATCH_GROUP: Final = "batch.volcano.sh"

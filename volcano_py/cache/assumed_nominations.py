@@ -1,16 +1,23 @@
 """Nominations that are decided but not yet shown by the watch: they count as if they were written on their pods."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 NOMINATION_PATIENCE_S: Final = 60.0
 """An assumed nomination ends if the watch has not shown it after this time: writing it had no effect."""
 
 
+class Nomination(NamedTuple):
+    """The node that a pod is nominated to, and whether this scheduler wrote that."""
+
+    node: str  # "" for none
+    ours: bool = True
+
+
 @dataclass(slots=True)
-class _Nomination:
+class _Assumed:
     node: str
-    shown: str  # the node that the watch shows meanwhile
+    shown: Nomination  # what the watch shows meanwhile
     deadline: float
 
 
@@ -18,28 +25,31 @@ class AssumedNominations:
     """The nodes that waiting pods are nominated to, by uid of the pod; the records of the pods are in the store."""
 
     def __init__(self) -> None:
-        self._assumed: dict[str, _Nomination] = {}
+        self._assumed: dict[str, _Assumed] = {}
 
     def __len__(self) -> int:
         return len(self._assumed)
 
-    def assume(self, uid: str, node: str, shown: str, now: float) -> None:
-        """Assume that a pod is nominated to ``node``; ``shown`` is the nomination that counted before."""
+    def assume(self, uid: str, node: str, shown: Nomination, now: float) -> None:
+        """Assume that we have nominated a pod to ``node``; ``shown`` is the nomination that counted before."""
         known = self._assumed.get(uid)
-        self._assumed[uid] = _Nomination(node, known.shown if known else shown, now + NOMINATION_PATIENCE_S)
+        self._assumed[uid] = _Assumed(node, known.shown if known else shown, now + NOMINATION_PATIENCE_S)
 
-    def see(self, uid: str, shown: str) -> str:
-        """Take in the nomination that the watch shows; return the one that counts."""
+    def see(self, uid: str, shown: Nomination) -> Nomination:
+        """Take in the nomination that the watch shows; return the one that counts.
+
+        A nomination of another program ends a withdrawal of ours: what we have withdrawn is gone already.
+        """
         known = self._assumed.get(uid)
         if known is None:
             return shown
-        if known.node == shown:
+        if known.node == shown.node or not (known.node or shown.ours):
             del self._assumed[uid]
             return shown
         known.shown = shown
-        return known.node
+        return Nomination(known.node)
 
-    def end(self, uid: str) -> str | None:
+    def end(self, uid: str) -> Nomination | None:
         """End an assumption and return the nomination that the watch shows; None if nothing was assumed."""
         known = self._assumed.pop(uid, None)
         return None if known is None else known.shown

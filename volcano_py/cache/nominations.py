@@ -1,6 +1,6 @@
 """Nominations from the decision to their end: assumed until the watch shows them, fails them or takes too long."""
 
-from volcano_py.cache.assumed_nominations import AssumedNominations
+from volcano_py.cache.assumed_nominations import AssumedNominations, Nomination
 from volcano_py.cache.pod_events import PodEvents
 from volcano_py.model.decisions import Nominate
 from volcano_py.model.objects import TaskRef
@@ -18,15 +18,21 @@ class Nominations:
     def assume(self, nomination: Nominate) -> bool:
         """Count a waiting pod as nominated to a node.
 
-        Return False if the pod no longer waits, or is nominated to this node already.
+        Return False if the pod no longer waits, or is nominated to this node already. A nomination that another
+        program has written is not withdrawn either.
         """
         uid, node = nomination.task.uid, nomination.node
         shown = self._pods.nominated(uid)
-        if shown is None or shown == node:
+        if shown is None or shown.node == node or not (node or shown.ours):
             return False
         self._assumed.assume(uid, node, shown, self._clock.monotonic())
-        self._pods.set_nominated(uid, node)
+        self._pods.set_nominated(uid, Nomination(node))
         return True
+
+    def still_counts(self, task: TaskRef, node: str) -> bool:
+        """Say whether a nomination must still be written; a withdrawal ends if another program nominates the pod."""
+        shown = self._pods.nominated(task.uid)
+        return bool(node) or shown is None or shown.ours
 
     def failed(self, task: TaskRef) -> None:
         """Count a pod as nominated to what the watch says: the nomination could not be written."""

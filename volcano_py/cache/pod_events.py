@@ -21,7 +21,7 @@ from dataclasses import replace
 import msgspec
 
 from volcano_py.api.core import Pod
-from volcano_py.cache.assumed_nominations import AssumedNominations
+from volcano_py.cache.assumed_nominations import AssumedNominations, Nomination
 from volcano_py.cache.changes import Change
 from volcano_py.cache.foreign_pods import foreign_pod
 from volcano_py.cache.group_events import PodGroupEvents
@@ -168,16 +168,16 @@ class PodEvents:
         """Return the uids of tasks that count as terminating because their eviction is assumed."""
         return frozenset(self._before_eviction)
 
-    def nominated(self, uid: str) -> str | None:
-        """Return the node that a waiting task is nominated to, "" for none; None if the task does not wait."""
+    def nominated(self, uid: str) -> Nomination | None:
+        """Return the nomination of a waiting task; None if the task does not wait."""
         place = self._store.task(uid)
-        return None if place is None or place.status not in _WAITING else place.record.nominated
+        return None if place is None or place.status not in _WAITING else _nomination(place.record)
 
-    def set_nominated(self, uid: str, node: str) -> None:
-        """Count a waiting task as nominated to a node, "" for none."""
+    def set_nominated(self, uid: str, nomination: Nomination) -> None:
+        """Count a waiting task as nominated to a node."""
         place, shape = self._store.task(uid), self._waiting.get(uid)
         if place is not None and shape is not None:
-            record = msgspec.structs.replace(place.record, nominated=node)
+            record = _nominated_as(place.record, nomination)
             self._state.set_task(place, record, shape, place.status, place.node)
 
     def unreadable_bound_pods(self) -> int:
@@ -231,14 +231,13 @@ class PodEvents:
         if status is not TaskStatus.PENDING:
             self._nominations.end(record.uid)
             return record
-        node = self._nominations.see(record.uid, record.nominated)
-        return record if node == record.nominated else msgspec.structs.replace(record, nominated=node)
+        return _nominated_as(record, self._nominations.see(record.uid, _nomination(record)))
 
     def _note_waiting(self, before: TaskPlace | None, record: TaskRecord, shape: Shape, status: TaskStatus) -> None:
         """Note how a waiting task has changed: only its status, or also what it asks for."""
         if before is not None and shape == self._waiting.get(record.uid):
-            same = msgspec.structs.replace(before.record, condition=record.condition, nominated=record.nominated)
-            if same == record:
+            same = msgspec.structs.replace(before.record, condition=record.condition)
+            if _nominated_as(same, _nomination(record)) == record:
                 self._state.note(Change.POD)
                 return
         self._on_changed(record.uid)
@@ -297,6 +296,16 @@ class PodEvents:
     def _readable(self, uid: str) -> None:
         if self._unreadable.discard("Pod", uid) is not None:
             self._nodes.reopen(uid)
+
+
+def _nomination(record: TaskRecord) -> Nomination:
+    return Nomination(record.nominated, record.nominated_by_us)
+
+
+def _nominated_as(record: TaskRecord, to: Nomination) -> TaskRecord:
+    if to == _nomination(record):
+        return record
+    return msgspec.structs.replace(record, nominated=to.node, nominated_by_us=to.ours)
 
 
 def _is_older(pod: Pod, place: TaskPlace) -> bool:

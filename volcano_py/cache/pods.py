@@ -9,6 +9,7 @@ import msgspec
 from volcano_py.api import keys
 from volcano_py.api.core import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm, Volume
 from volcano_py.cache import pod_terms
+from volcano_py.cache.field_managers import nominated_by_us
 from volcano_py.cache.fields import int32, integer_or_none, seconds
 from volcano_py.cache.preemptability import protected_until, traits
 from volcano_py.cache.series import owner
@@ -61,6 +62,7 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
     meta = pod.metadata
     annotations = meta.annotations
     group = annotations.get(keys.GROUP_NAME)
+    nominated = nominated_node(pod)
     role = annotations.get(keys.TASK_SPEC) or meta.labels.get(keys.TASK_SPEC, "")
     return TaskRecord(
         uid=meta.uid,
@@ -74,7 +76,8 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         labels=tuple(intern(text) for pair in sorted(meta.labels.items()) for text in pair),
         owner=owner(pod.metadata),
         condition=_why_not_scheduled(pod),
-        nominated=nominated_node(pod),
+        nominated=nominated,
+        nominated_by_us=not nominated or nominated_by_us(pod.metadata.managed_fields),
         started=seconds(pod.status.start_time),
         traits=traits(pod),
         protected_until=protected_until(pod),

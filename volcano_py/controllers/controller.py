@@ -15,7 +15,8 @@ from typing import Final, Protocol
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Job
-from volcano_py.api.scheduling import PodGroup
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
+from volcano_py.controllers.excuses import Excuses
 from volcano_py.controllers.metrics import ControllerMetrics
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
@@ -89,6 +90,12 @@ class ControllerContext:
     """All PodGroups; the manager watches them for all controllers."""
     jobs: View[Job]
     """All jobs of Volcano; the manager watches them if a controller subscribes."""
+    queues: View[Queue]
+    """All queues, on the same terms."""
+    classes: View[PriorityClass]
+    """All priority classes, on the same terms."""
+    excuses: Excuses
+    """For controllers that write objects which name a queue or a priority class."""
     events: EventRecorder
     metrics: ControllerMetrics
     options: ControllerOptions

@@ -14,8 +14,9 @@ from prometheus_client import CollectorRegistry
 import volcano_py
 from volcano_py.api import keys
 from volcano_py.api.batch import Job
-from volcano_py.api.scheduling import PodGroup
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.controllers.controller import Controller, ControllerContext
+from volcano_py.controllers.excuses import Excuses
 from volcano_py.controllers.metrics import ControllerMetrics
 from volcano_py.controllers.options import ManagerOptions
 from volcano_py.controllers.table import CONTROLLERS
@@ -24,7 +25,7 @@ from volcano_py.controllers.writes import Writer
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.delivery import Quarantined
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.resource import PODGROUPS, VCJOBS, Resource
+from volcano_py.kube.resource import PODGROUPS, PRIORITY_CLASSES, QUEUES, VCJOBS, Resource
 from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.metrics.unreadable import unreadable_gauge
 from volcano_py.model.decisions import RecordEvent
@@ -91,11 +92,16 @@ class ControllerManager:
         groups: View[PodGroup] = View()
         self._informers.add(PODGROUPS, PodGroup, groups, optional=True)
         jobs: View[Job] = View()
+        queues: View[Queue] = View()
+        classes: View[PriorityClass] = View()
         context = ControllerContext(
             client=self.client,
             writer=self._writer,
             groups=groups,
             jobs=jobs,
+            queues=queues,
+            classes=classes,
+            excuses=Excuses(queues, classes),
             events=self._events,
             metrics=self._metrics,
             options=self.options,
@@ -111,6 +117,10 @@ class ControllerManager:
                 yield controller
         if jobs.watched:
             self._informers.add(VCJOBS, Job, jobs, optional=True)
+        if queues.watched:
+            self._informers.add(QUEUES, Queue, queues, name="queues of jobs", optional=True)
+        if classes.watched:
+            self._informers.add(PRIORITY_CLASSES, PriorityClass, classes)
 
     def _record_unreadable(self, kind: Resource, entry: Quarantined) -> None:
         """Record an event on an object of a kind that the scheduler does not watch; it records those of the others."""

@@ -66,6 +66,10 @@ class Shell(Generic[K]):
         """Ask for a look at a key, at once or after a delay."""
         self._queue.add_later(key, after_s)
 
+    def excuse(self) -> None:
+        """Look again at keys whose writes were refused; see `WorkQueue.excuse`."""
+        self._queue.excuse()
+
     async def _reconcile(self, key: K) -> None:
         looked = self._look(key)
         plan = looked if isinstance(looked, Plan) else await looked

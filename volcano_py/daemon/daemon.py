@@ -14,6 +14,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 import volcano_py
+from volcano_py.api import keys
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.unreadable_objects import Unreadable
@@ -70,7 +71,7 @@ class SchedulerDaemon:
         self._configuration = configuration
         self._context = context = ProcessContext.build(
             credentials,
-            user_agent=f"volcano-py/{volcano_py.__version__}",
+            user_agent=f"{keys.PROGRAM}/{volcano_py.__version__}",
             lease=options.lease,
             connections=options.binder.highest + _OTHER_CONNECTIONS,
             clock=clock,

@@ -225,6 +225,7 @@ class WriterBuilder:
             clock=self.context.clock,
             rng=self.context.rng,
             waits=self.watches.waits,
+            still_counts=self.cache.nominations.still_counts,
             on_refused=self.cache.nominations.failed,
             options=self.options.nominations,
         )

@@ -28,8 +28,8 @@ class _Pod(msgspec.Struct):
 class NominationWriter:
     """Writes :class:`~volcano_py.model.decisions.Nominate`.
 
-    ``waits`` says whether a pod still has no node when it is about to be written; ``on_refused`` is called with pods on
-    which nothing can be written.
+    When a pod is about to be written, ``waits`` says whether it still has no node, and ``still_counts`` whether this
+    nomination of it still counts. ``on_refused`` is called with pods on which nothing can be written.
     """
 
     def __init__(
@@ -40,11 +40,13 @@ class NominationWriter:
         clock: Clock,
         rng: random.Random,
         waits: Callable[[TaskRef], bool],
+        still_counts: Callable[[TaskRef, str], bool] = lambda _, __: True,
         on_refused: Callable[[TaskRef], None],
         options: WriteQueueOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._client = client
         self._waits = waits
+        self._still_counts = still_counts
         self._on_refused = on_refused
         self._write_queue: WriteQueue[TaskRef, str] = WriteQueue(
             NAME, self._write, options, metrics, clock=clock, rng=rng, outage=client.outage
@@ -77,7 +79,7 @@ class NominationWriter:
         return await self._write_queue.drained(timeout_s)
 
     async def _write(self, task: TaskRef, node: str) -> str:
-        if not self._waits(task):
+        if not (self._waits(task) and self._still_counts(task, node)):
             return "obsolete"
         body = {
             "metadata": {"uid": task.uid},  # a precondition

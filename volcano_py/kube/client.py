@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from volcano_py.api import keys
 from volcano_py.api.nesting import decoded
 from volcano_py.kube import errors
 from volcano_py.kube.credentials import Credentials
@@ -66,7 +67,7 @@ class ApiClient:
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         connections: int = DEFAULT_CONNECTIONS,
-        user_agent: str = "volcano-py",
+        user_agent: str = keys.PROGRAM,
         compress: bool = False,
         observer: RequestObserver | None = None,
         obstacle: Callable[[], str] | None = None,

@@ -188,6 +188,15 @@ def _refused_by_admission(message: str) -> bool:
     return "is forbidden: " in message and 'is forbidden: User "' not in message and "can't " not in message
 
 
+def is_refusal(error: ApiError) -> bool:
+    """Say whether a request was refused for what it says, so that it may be accepted once other objects exist.
+
+    Webhooks refuse with 400 or 403, admission plugins with 403, validation with 422. A namespace that ends stays so.
+    """
+    refused = isinstance(error, BadRequest | Forbidden | NotFound | Invalid)
+    return refused and not isinstance(error, NamespaceTerminating)
+
+
 def is_of_another(error: ApiError) -> bool:
     """Say whether a patch with a uid was refused because the object of that name has another uid now."""
     causes = error.details.causes if isinstance(error, Invalid) and error.details is not None else []

@@ -6,8 +6,15 @@
 
 All users of the queue share one back-off rule. After a failure a key gets no turn before its back-off has passed. The
 back-off doubles with every failure in a row, is at least as long as the server asks (Retry-After), and has a cap
-(:class:`~volcano_py.kube.backoff.Backoff`). It belongs to the key, not to the work, so nothing shortens it: no change,
-no other delay, no discard, no giving up, no draining.
+(:class:`~volcano_py.kube.backoff.Backoff`). It belongs to the key, not to the work, so no change, no other delay, no
+discard, no giving up and no draining shortens it.
+
+Only an excuse shortens it, because it says that the reason of the failures may be gone: what a key named did not exist,
+and now something has appeared. It holds for keys whose last failure was ``excusable``, also for those that are given
+up. The shortest back-off of an excused key doubles with every excuse that was in vain, up to the cap, and is never
+shorter than the server asks. So a flood of excuses costs a key no more turns than the back-off of a new failure does.
+The back-off after an excused turn goes on from there: whoever refuses may see later than we do what has appeared. If
+there was no excuse for as long as the longest back-off, the next one is the first again.
 
 A key that is planned during its back-off gets one turn when the back-off ends, however many changes came meanwhile.
 
@@ -35,12 +42,16 @@ _VOID_ITEMS: Final = 64  # void items that the heap may hold beyond the number o
 class _Failures:
     """The back-off of a key that failed."""
 
-    __slots__ = ("attempts", "backoff", "until")
+    __slots__ = ("asked_s", "attempts", "backoff", "excused", "excused_at", "failed_at", "until")
 
     def __init__(self, backoff: Backoff) -> None:
         self.backoff = backoff
+        self.failed_at = 0.0
         self.until = 0.0  # earliest time of the next turn
+        self.asked_s = 0.0  # the pause that the server asked for after the last failure
         self.attempts = 0  # failures since the last success or giving up
+        self.excused = 0  # excuses that were in vain or are not used yet
+        self.excused_at = -math.inf
 
 
 def _at_once(late_s: float) -> float:
@@ -70,7 +81,9 @@ class RetryQueue(Generic[K]):
         self._planned: dict[K, tuple[float, int, K]] = {}  # key -> its item: (due time, sequence number, key)
         self._due: list[tuple[float, int, K]] = []  # heap; an item is void unless it is its key's item in _planned
         self._sequence = itertools.count()
-        self._working: set[K] = set()  # none of these is in the heap
+        self._working: dict[K, int] = {}  # key -> excuses before its turn; none of these is in the heap
+        self._excusable: dict[K, None] = {}  # keys whose last failure may be excused, in order
+        self._excuses = 0
         self._failures: dict[K, _Failures] = {}
         self._remember_s = self._new_backoff().longest_s  # after the end of the back-off
         self._forget_at = clock.monotonic() + self._remember_s
@@ -130,8 +143,21 @@ class RetryQueue(Generic[K]):
             if key not in self._working:
                 self._push(item)
 
+    def excuse(self) -> list[K]:
+        """Shorten the back-off of all keys whose last failure was excusable, and return them; the caller plans them.
+
+        A turn that fails later, but began before, is excused, too.
+        """
+        self._excuses += 1
+        keys = list(self._excusable)
+        self._excusable.clear()
+        for key in keys:
+            self._shorten(self._failures[key])
+        return keys
+
     def discard(self, key: K) -> bool:
         """Withdraw the request for a turn; say whether there was one."""
+        self._excusable.pop(key, None)
         if self._planned.pop(key, None) is None:
             return False
         self._compact()
@@ -178,7 +204,8 @@ class RetryQueue(Generic[K]):
                 else:
                     _, _, key = heapq.heappop(self._due)
                     del self._planned[key]
-                    self._working.add(key)
+                    self._working[key] = self._excuses
+                    self._excusable.pop(key, None)
                     self._compact()
                     return key
 
@@ -186,7 +213,9 @@ class RetryQueue(Generic[K]):
         """Forget the failures of a key that has its turn."""
         self._failures.pop(key, None)
 
-    def failed(self, key: K, retry_after_s: float | None = None, *, again: bool = True) -> float | None:
+    def failed(
+        self, key: K, retry_after_s: float | None = None, *, again: bool = True, excusable: bool = False
+    ) -> float | None:
         """Count a failure of a key that has its turn and plan its next attempt; return the back-off before it.
 
         Returns None if the key is given up: without ``again``, or because all attempts are used up. If it is planned
@@ -197,17 +226,23 @@ class RetryQueue(Generic[K]):
         if failures is None:
             failures = self._failures[key] = _Failures(self._new_backoff())
         backoff_s = failures.backoff.next(retry_after_s)
-        failures.until = now + backoff_s
+        failures.failed_at, failures.until = now, now + backoff_s
+        failures.asked_s = min(retry_after_s or 0.0, failures.backoff.longest_s)
         failures.attempts += 1
-        if not again or failures.attempts >= self._attempts:
+        excused = excusable and self._working[key] != self._excuses
+        if excused:
+            self._shorten(failures)
+        elif excusable:
+            self._excusable[key] = None
+        if not again or (failures.attempts >= self._attempts and not excused):
             failures.attempts = 0
             return None
         self.plan(key)
-        return backoff_s
+        return failures.until - now
 
     def release(self, key: K) -> None:
         """End the turn of a key, whatever its result."""
-        self._working.discard(key)
+        self._working.pop(key, None)
         item = self._planned.get(key)
         if item is not None:
             due, sequence, _ = item
@@ -224,6 +259,17 @@ class RetryQueue(Generic[K]):
         """Return the end of a key's back-off."""
         failures = self._failures.get(key)
         return -math.inf if failures is None else failures.until
+
+    def _shorten(self, failures: _Failures) -> None:
+        """Excuse a key: let its back-off end earlier, by the rule for excuses."""
+        now = self._clock.monotonic()
+        if now - failures.excused_at > self._remember_s:
+            failures.excused = 0
+        least_s = min(self._first_retry_s * 2.0 ** min(failures.excused, 30), self._retry_cap_s)
+        failures.until = min(failures.until, failures.failed_at + max(least_s, failures.asked_s))
+        failures.excused += 1
+        failures.backoff.failures = min(failures.backoff.failures, failures.excused)
+        failures.excused_at = now
 
     def _push(self, item: tuple[float, int, K]) -> None:
         heapq.heappush(self._due, item)
@@ -260,6 +306,7 @@ class RetryQueue(Generic[K]):
             for key, failures in self._failures.items()
             if key in self._planned or key in self._working or now < failures.until + self._remember_s
         }
+        self._excusable = {key: None for key in self._excusable if key in self._failures}
 
     async def _wait(self, seconds: float) -> None:
         """Wait for that many seconds, or until another item may be first."""

@@ -6,7 +6,8 @@
 
 A name says only that work may be needed. The worker finds out what to do when the turn comes, so ten changes of an
 object cost one turn. A name that failed gets no turn before its pause is over, even if it is added meanwhile. That is
-the rule of :mod:`volcano_py.kube.retry_queue`, whose cap bounds how long a change waits. The queue is bounded, too.
+the rule of :mod:`volcano_py.kube.retry_queue`, whose cap bounds how long a change waits. If a write was refused because
+something that it names does not exist, `WorkQueue.excuse` shortens the pause. The queue is bounded, too.
 Names that did not fit or were given up come back through ``refill``, which returns all names that may need work. If
 these do not fit at once, the rest follows as soon as half of the queue is free.
 
@@ -130,6 +131,14 @@ class WorkQueue(Generic[K]):
         """
         self._plan(key, seconds)
 
+    def excuse(self) -> None:
+        """Try names that were refused again at once, because something has appeared that their objects may name.
+
+        A name that is refused again and again has its turns no more often than after a new failure.
+        """
+        for key in self._queue.excuse():
+            self._plan(key, 0.0)
+
     async def drained(self, timeout_s: float) -> bool:
         """Wait until no name is left; return False as soon as that cannot happen within the timeout."""
         return await self._queue.drained(timeout_s)
@@ -171,7 +180,7 @@ class WorkQueue(Generic[K]):
             self._observe(self.name, "done")
 
     def _failed(self, key: K, error: errors.ApiError) -> None:
-        pause_s = self._queue.failed(key, error.retry_after_s)
+        pause_s = self._queue.failed(key, error.retry_after_s, excusable=errors.is_refusal(error))
         if pause_s is None:
             self._observe(self.name, "given_up")
             if not self._withheld(_GIVEN_UP, error):

@@ -65,6 +65,7 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     owner: str = ""  # kind/name of the ReplicationController, ReplicaSet or StatefulSet that made it, "" for none
     condition: str = ""  # message of the pod's condition PodScheduled=False, "" if it has none
     nominated: str = ""  # the node on which room is reserved for it while pending (status.nominatedNodeName), "": none
+    nominated_by_us: bool = True  # False if another program wrote this nomination, so that we must not withdraw it
     started: float = 0.0  # when the kubelet started it, seconds since the epoch, 0 for never
     traits: int = TaskTrait.PREEMPTABLE.value  # TaskTrait
     protected_until: float = 0.0  # seconds since the epoch: end of its cool-down

@@ -9,6 +9,11 @@ The phase follows Volcano's table (R running, S scheduled, C finished; the first
     enqueued, or it was, and has room        Inqueue
     otherwise                                Pending
 
+S counts tasks that are RUNNING, BOUND, SUCCEEDED or FAILED. Tasks that terminate on a node keep a gang Running, as in
+Volcano, so they count in S, too. But they do not make a gang Running that is Pending or Inqueue: there they are what is
+left of its last run, and its new pods wait. (In Volcano they do. Such a gang is Pending again once they are gone, and
+must be enqueued a second time.)
+
 *Has room* means that some of its tasks are pipelined. Otherwise a gang whose pods are all gone must be enqueued again
 like a new one. (In Volcano it must be in any case, and those who were evicted for it were evicted for nothing.)
 The PodGroup of a workload is Pending while it has no pods, see `framework.state.workload_groups`.
@@ -111,7 +116,8 @@ def phases(ssn: Session) -> NDArray[np.int8]:
     jobs, counts = ssn.state.jobs, ssn.state.jobs.counts
     incomplete = np.zeros(len(jobs), dtype=bool)
     incomplete[[row for row, conditions in ssn.state.outcome.conditions.items() if _is_incomplete(conditions)]] = True
-    past = counts[_PAST].sum(axis=0) + leaving(ssn.state)
+    waits = (jobs.phase == PodGroupPhase.PENDING) | (jobs.phase == PodGroupPhase.INQUEUE)
+    past = counts[_PAST].sum(axis=0) + np.where(waits, 0, leaving(ssn.state))
     ended = np.zeros(len(jobs), dtype=bool)
     ended[without_pods(jobs, PodGroupPhase.COMPLETED)] = True
     met = (past >= jobs.min_available) & ((past > 0) | (counts.sum(axis=0) == 0))

@@ -11,6 +11,7 @@ from tests.controllers.cronjob.objects import MORNING
 from volcano_py.api.batch import CronJob, Job
 from volcano_py.controllers.controller import ControllerContext, ControllerOptions
 from volcano_py.controllers.cronjob.controller import CronJobController
+from volcano_py.controllers.excuses import Excuses
 from volcano_py.controllers.metrics import ControllerMetrics
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
@@ -61,6 +62,9 @@ class Cluster:
             writer=cast(Any, self),
             groups=View(),
             jobs=self._job_view,
+            queues=View(),
+            classes=View(),
+            excuses=Excuses(View(), View()),
             events=cast(Any, self),
             metrics=ControllerMetrics(CollectorRegistry()),
             options=ControllerOptions(),

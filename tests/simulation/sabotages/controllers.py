@@ -52,7 +52,7 @@ SABOTAGES: Final = (
     Sabotage(
         "failed-turn-dropped",
         "volcano_py/kube/workqueue.py",
-        "        pause_s = self._queue.failed(key, error.retry_after_s)",
+        "        pause_s = self._queue.failed(key, error.retry_after_s, excusable=errors.is_refusal(error))",
         "        pause_s = self._queue.failed(key, error.retry_after_s, again=False)",
         "A job whose pod could not be created once waits for a minute, or for ever.",
         ("jobs have their pods",),

@@ -68,8 +68,8 @@ SABOTAGES: Final = (
     Sabotage(
         "no-pause-between-attempts",
         _RETRIES,
-        "        failures.until = now + backoff_s",
-        "        failures.until = now",
+        "        failures.failed_at, failures.until = now, now + backoff_s",
+        "        failures.failed_at, failures.until = now, now",
         "While the API server is overloaded, every refused write comes back at once.",
         ("refusals are heeded",),
         (
@@ -89,8 +89,8 @@ SABOTAGES: Final = (
     Sabotage(
         "retry-forgotten",
         _RETRIES,
-        "        self.plan(key)\n        return backoff_s",
-        "        return backoff_s",
+        "        self.plan(key)\n        return failures.until - now",
+        "        return failures.until - now",
         "Work that failed once is never tried again.",
         ("cache is true", "nothing left to decide"),
         ("503 create pods/binding|500 create pods/binding|429* create pods/binding|dropped* create pods/binding",),

@@ -59,6 +59,7 @@ class CronJobController:
             on_written=self._written,
             on_refused=self._refused,
         )
+        context.excuses.subscribe(self._shell.excuse)
         self._cron_jobs.subscribe(self._cron_job_changed)
         context.jobs.subscribe(self._job_changed)
 

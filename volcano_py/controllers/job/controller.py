@@ -6,7 +6,7 @@ from typing import Final
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Command, Job
-from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
+from volcano_py.api.scheduling import PodGroup, PriorityClass
 from volcano_py.controllers.controller import UNSERVED_S, ControllerContext
 from volcano_py.controllers.job import acting, decision, objects
 from volcano_py.controllers.job.carrying_out import CarryOut
@@ -21,7 +21,7 @@ from volcano_py.controllers.writes import Delete
 from volcano_py.kube import errors
 from volcano_py.kube.delivery import Event, EventType, Quarantined
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.resource import COMMANDS, PERSISTENT_VOLUME_CLAIMS, PODS, PRIORITY_CLASSES, QUEUES, VCJOBS
+from volcano_py.kube.resource import COMMANDS, PERSISTENT_VOLUME_CLAIMS, PODS, VCJOBS
 from volcano_py.kube.workqueue import WorkQueue
 from volcano_py.runtime.supervisor import Supervisor
 
@@ -50,9 +50,8 @@ class JobController:
         self._records: dict[str, Record] = {}  # by `objects.key_of` the job
         self._keys: dict[str, str] = {}  # job namespace/name -> key of its record
         self._stuck: set[str] = set()  # keys of jobs that wait for something that does not exist
-        self._queues: View[Queue] = View()
+        self._queues = context.queues
         self._claims: View[Claim] = View()
-        self._classes: View[PriorityClass] = View()
         self._priorities: dict[str, int] = {}
         self._removed: set[str] = set()  # keys of jobs that the watch has removed, and of which something is left
         self._early: dict[str, dict[str, Command]] = {}  # Commands whose job is not known, by namespace/name of that
@@ -72,17 +71,16 @@ class JobController:
         self._carry_out = CarryOut(context, self._take_answer)
         context.jobs.subscribe(self._job_changed)
         self._commands.subscribe(self._command_changed)
-        self._classes.subscribe(self._class_changed)
+        context.classes.subscribe(self._class_changed)
         self._queues.subscribe(self._something_appeared)
+        context.excuses.subscribe(self._queue.excuse)
         self._claims.subscribe(self._claim_changed)
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
         """Add the informers of the objects that this controller needs in addition to PodGroups and jobs."""
         informers.add(PODS, JobPod, _Pods(self), name="pods of jobs", label_selector=keys.JOB_NAME)
-        informers.add(QUEUES, Queue, self._queues, name="queues of jobs", optional=True)
         informers.add(PERSISTENT_VOLUME_CLAIMS, Claim, self._claims)
-        informers.add(PRIORITY_CLASSES, PriorityClass, self._classes)
         informers.add(COMMANDS, Command, self._commands, name="commands for jobs", optional=True)
 
     def start(self, supervisor: Supervisor) -> None:

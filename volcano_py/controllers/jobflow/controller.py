@@ -60,6 +60,7 @@ class JobFlowController:
             on_refused=self._refused,
             on_given_up=self._given_up,
         )
+        context.excuses.subscribe(self._shell.excuse)
         self._flows.subscribe(self._flow_changed)
         self._templates.subscribe(self._template_changed)
         self._jobs.subscribe(self._job_changed)

@@ -84,6 +84,7 @@ class PodGroupController:
         self._job_groups: Shell[str] = Shell(
             context, "pg-controller for jobs", self._look_at_group_of_job, workers=1, refill=self._groups_of_jobs
         )
+        context.excuses.subscribe(self._queue.excuse)
         self._pods.subscribe(self._pod_changed)
         context.jobs.subscribe(self._job_changed)
         context.groups.subscribe(self._group_changed)

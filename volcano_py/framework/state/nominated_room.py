@@ -23,7 +23,8 @@ when the session opens.
 
 A nomination of ours ends when its task is placed, on whichever node. If the task still waits for `PATIENCE_S` seconds
 after nothing is being released on the node any more, the nomination is withdrawn: something else prevents the
-placement. A nomination of another scheduler ends when that scheduler removes it.
+placement. A nomination that another program wrote ends when that program removes it. That may be another scheduler for
+a pod of its own, or a cluster autoscaler or administrator for a pod of ours.
 """
 
 from collections.abc import Collection, Iterator
@@ -199,7 +200,7 @@ class NominatedRoom:
         """Say whether a nomination is still valid; withdraw it if it is ours and has expired."""
         state = self._state
         record = state.tasks.record(one.task)
-        if record.foreign:
+        if record.foreign or not record.nominated_by_us:
             return True
         known = state.memory.nominations.get(record.uid)
         since = state.now

@@ -14,8 +14,9 @@ from tests.controllers.job.simulation.client import Client
 from tests.controllers.job.simulation.server import Server
 from tests.controllers.job.simulation.stepping import StepLoop
 from volcano_py.api.batch import Job
-from volcano_py.api.scheduling import PodGroup
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.controllers.controller import ControllerContext, ControllerOptions
+from volcano_py.controllers.excuses import Excuses
 from volcano_py.controllers.job import controller as controller_module
 from volcano_py.controllers.job.controller import JobController
 from volcano_py.controllers.job.members import ENDED
@@ -26,7 +27,7 @@ from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
 from volcano_py.kube import errors
 from volcano_py.kube.delivery import Delivery, EventHandler
-from volcano_py.kube.resource import PODGROUPS, VCJOBS, Resource
+from volcano_py.kube.resource import PODGROUPS, PRIORITY_CLASSES, QUEUES, VCJOBS, Resource
 from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.clock import FakeClock
 
@@ -166,11 +167,16 @@ class Incarnation:
         self.loop = loop
         groups: View[PodGroup] = View()
         jobs: View[Job] = View()
+        queues: View[Queue] = View()
+        classes: View[PriorityClass] = View()
         context = ControllerContext(
             client=client,  # type: ignore[arg-type]  # the methods that controllers use
             writer=Writer(client, rate_per_s=None, burst=1, clock=clock),  # type: ignore[arg-type]  # as above
             groups=groups,
             jobs=jobs,
+            queues=queues,
+            classes=classes,
+            excuses=Excuses(queues, classes),
             events=_Events(record),  # type: ignore[arg-type]  # as above
             metrics=_metrics(),
             options=ControllerOptions(),
@@ -186,7 +192,13 @@ class Incarnation:
         self.controller.watch(informers)  # type: ignore[arg-type]  # as above
         self.feeds = {
             resource.label: Feed(server, resource, into, handler)
-            for resource, into, handler in [(PODGROUPS, PodGroup, groups), (VCJOBS, Job, jobs), *informers.wanted]
+            for resource, into, handler in [
+                (PODGROUPS, PodGroup, groups),
+                (VCJOBS, Job, jobs),
+                (QUEUES, Queue, queues),
+                (PRIORITY_CLASSES, PriorityClass, classes),
+                *informers.wanted,
+            ]
         }
         self.task: asyncio.Task[None] | None = None
         self.key = ""
