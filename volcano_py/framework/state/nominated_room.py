@@ -23,7 +23,8 @@ when the session opens.
 
 A nomination of ours ends when its task is placed, on whichever node. If the task still waits for `PATIENCE_S` seconds
 after nothing is being released on the node any more, the nomination is withdrawn: something else prevents the
-placement. A nomination of another scheduler ends when that scheduler removes it.
+placement. It is withdrawn at once if its node is gone: Karpenter adds no node for a nominated pod. A nomination of
+another scheduler ends when that scheduler removes it.
 """
 
 from collections.abc import Collection, Iterator
@@ -72,6 +73,9 @@ class NominatedRoom:
         self.since: dict[str, Nomination] = {}
         """Our nominations by uid of the task, for the memory of the next cycle."""
         tasks = state.tasks
+        for task in nominated.lost.tolist():
+            if not tasks.record(task).foreign:
+                state.emit((Nominate(tasks.record(task).ref, ""),))
         self._nominated = [
             _Nominated(task, node, int(tasks.job[task]), int(tasks.priority[task]))
             for task, node in zip(nominated.tasks.tolist(), nominated.nodes.tolist(), strict=True)
