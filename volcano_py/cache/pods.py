@@ -56,8 +56,8 @@ def is_terminal(pod: Pod) -> bool:
 def task_record(pod: Pod, scheduler_names: Collection[str], *, only_unschedulable: bool = False) -> TaskRecord:
     """Return the record of a pod; raise ValueError naming the field that cannot be read.
 
-    With ``only_unschedulable``, a condition with the reason Schedulable counts as none, so that it is written again: the
-    pod has it from the time before this scheduler got the option, and autoscalers read only Unschedulable. Strings that many pods share are interned.
+    With ``only_unschedulable``, a condition with the reason Schedulable counts as none, so that it is written again: it
+    is older than the option, and autoscalers read only Unschedulable. Strings that many pods share are interned.
     """
     meta = pod.metadata
     annotations = meta.annotations
