@@ -23,8 +23,8 @@ when the session opens.
 
 A nomination of ours ends when its task is placed, on whichever node. If the task still waits for `PATIENCE_S` seconds
 after nothing is being released on the node any more, the nomination is withdrawn: something else prevents the
-placement. It is withdrawn at once if its node is gone: Karpenter adds no node for a nominated pod. A nomination of
-another scheduler ends when that scheduler removes it.
+placement, or the node is gone. Karpenter adds no node for a nominated pod. A nomination of another scheduler ends when
+that scheduler removes it.
 """
 
 from collections.abc import Collection, Iterator
@@ -74,15 +74,14 @@ class NominatedRoom:
         """Our nominations by uid of the task, for the memory of the next cycle."""
         tasks = state.tasks
         for task in nominated.lost.tolist():
-            if not tasks.record(task).foreign:
-                state.emit((Nominate(tasks.record(task).ref, ""),))
+            self._lasts(task, releasing=False)
         self._nominated = [
             _Nominated(task, node, int(tasks.job[task]), int(tasks.priority[task]))
             for task, node in zip(nominated.tasks.tolist(), nominated.nodes.tolist(), strict=True)
             if not tasks.traits[task] & TaskTrait.BACKING_OFF.value  # others may have the room meanwhile
         ]
         if self._nominated:
-            self._nominated = [one for one in self._nominated if self._lasts(one)]
+            self._nominated = [one for one in self._nominated if self._lasts(one.task, self._releases(one.node))]
             for one in self._nominated:
                 if self._will_fit(one):
                     self._fitting.add(one.task)
@@ -199,15 +198,21 @@ class NominatedRoom:
             if self._state.tasks.status[one.task] == TaskStatus.PENDING:
                 self._reserve(one)
 
-    def _lasts(self, one: _Nominated) -> bool:
-        """Say whether a nomination is still valid; withdraw it if it is ours and has expired."""
+    def _releases(self, node: int) -> bool:
+        return bool(self._state.nodes.releasing[:, node].any())
+
+    def _lasts(self, task: int, releasing: bool) -> bool:
+        """Say whether a nomination is still valid; withdraw it if it is ours and has expired.
+
+        ``releasing`` says whether its node has releasing resources.
+        """
         state = self._state
-        record = state.tasks.record(one.task)
+        record = state.tasks.record(task)
         if record.foreign:
             return True
         known = state.memory.nominations.get(record.uid)
         since = state.now
-        if known is not None and known.node == record.nominated and not state.nodes.releasing[:, one.node].any():
+        if known is not None and known.node == record.nominated and not releasing:
             since = known.since
         if state.now - since > PATIENCE_S:
             state.emit((Nominate(record.ref, ""),))
