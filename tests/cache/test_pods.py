@@ -96,6 +96,15 @@ def test_only_the_reason_why_a_pod_is_not_scheduled_is_kept(type_: str, status: 
     assert task_record(pod, OURS).condition == ""
 
 
+@pytest.mark.parametrize(("reason", "read"), [("Schedulable", ""), ("Unschedulable", "once there is room")])
+def test_a_reason_that_autoscalers_do_not_read_counts_as_none_if_asked_for(reason: str, read: str) -> None:
+    shown = Condition(type="PodScheduled", status="False", reason=reason, message="once there is room")
+    pod = msgspec.structs.replace(a_pod(), status=PodStatus(conditions=[shown]))
+
+    assert task_record(pod, OURS).condition == "once there is room"
+    assert task_record(pod, OURS, only_unschedulable=True).condition == read
+
+
 def test_a_pod_that_asks_for_another_scheduler_is_foreign() -> None:
     assert task_record(a_pod(scheduler="default-scheduler"), OURS).foreign
     assert not task_record(a_pod(scheduler="mine"), {"volcano", "mine"}).foreign

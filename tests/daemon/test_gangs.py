@@ -23,6 +23,7 @@ from tests.daemon.cluster import (
 )
 from tests.effects.waiting import until
 from volcano_py.conf.loader import parse_conf
+from volcano_py.effects.pod_conditions import PodConditionOptions
 from volcano_py.scheduler import resolve
 from volcano_py.testing import a_pod, as_json
 
@@ -210,3 +211,20 @@ async def test_unreadable_objects_are_counted(server):
         server.faults.inject({**node, "metadata": {**node["metadata"]}, "status": status})
 
         await until(lambda: running.metric("volcano_py_quarantined_objects", {"resource": "nodes"}) == 1)
+
+
+async def test_pods_that_wait_since_before_are_signalled_to_autoscalers_once_that_is_asked_for(server):
+    put_node(server, "n1", cpu=4)
+    put_job(server, "gang", 2, cpu="3")
+
+    def reasons() -> set[str]:
+        return {condition(server, f"gang-{number}").get("reason", "") for number in range(2)}
+
+    async with scheduler(server.url):
+        await until(lambda: "Schedulable" in reasons())
+    asked = PodConditionOptions(50, 50, only_unschedulable=True)
+    async with scheduler(server.url, pod_conditions=asked):
+        await until(lambda: reasons() == {"Unschedulable"})
+        before = server.requests.count("patch", "pods/status")
+
+        await stays(lambda: server.requests.count("patch", "pods/status") == before, seconds=2)

@@ -224,6 +224,24 @@ def test_a_nomination_to_a_node_that_is_gone_holds_nothing() -> None:
     assert scenario.run().placements == {"j-0": "n1"}
 
 
+def test_a_nomination_of_ours_to_a_node_that_is_gone_is_withdrawn_after_a_while() -> None:
+    """Karpenter adds no node for a pod with a nominated one, even if that one is gone."""
+    scenario = Scenario(
+        a_node("n1", cpu=1),
+        a_group("held"),
+        nominated("held-0", node="n9", group="held"),
+        nominated("theirs", node="n9", scheduler="kube"),
+        plugins=PLUGINS,
+    )
+
+    before = scenario.run()
+    for _ in range(int(PATIENCE_S)):
+        scenario.run(settle_rounds=0)
+
+    assert before.nominated == {"held-0": "n9", "theirs": "n9"}
+    assert scenario.run().nominated == {"theirs": "n9"}
+
+
 PREEMPTING = {"actions": "enqueue, preempt, allocate", "plugins": ("priority", "gang", "predicates")}
 
 

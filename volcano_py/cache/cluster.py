@@ -49,6 +49,7 @@ class ClusterCache:
         scheduler_names: Collection[str] = (keys.SCHEDULER_NAME,),
         default_queue: str = keys.DEFAULT_QUEUE,
         queue_admission: bool = False,
+        only_unschedulable: bool = False,
         clock: Clock | None = None,
         rng: random.Random | None = None,
         patience: Patience | None = None,
@@ -81,6 +82,7 @@ class ClusterCache:
             scheduler_names,
             self._bind_backoff.end,
             queue_admission=queue_admission,
+            only_unschedulable=only_unschedulable,
         )
         self.binds = Binds(self._state, assumed_binds, self.pods, self._clock, self._bind_backoff)
         backoff = EvictionBackoff(self._state.store, rng)

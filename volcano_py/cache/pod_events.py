@@ -58,6 +58,7 @@ class PodEvents:
         on_changed: Callable[[str], None] = lambda uid: None,
         *,
         queue_admission: bool,
+        only_unschedulable: bool,
     ) -> None:
         """Take the other parts of the cache; ``on_changed`` gets the uids of pods that are bound, gone or changed."""
         self._state = state
@@ -70,6 +71,7 @@ class PodEvents:
         self._groups = groups
         self._scheduler_names = frozenset(scheduler_names)
         self._on_changed = on_changed
+        self._only_unschedulable = only_unschedulable
         self._shapes = ShapeReader(queue_admission=queue_admission)
         self._waiting: dict[str, Shape] = {}  # uid of every task that is PENDING or BINDING -> shape
         self._before_eviction: dict[str, TaskStatus] = {}  # uid of a task whose eviction is assumed -> shown status
@@ -113,7 +115,7 @@ class PodEvents:
                 return
         try:
             shape = self._shapes.shape(pod)
-            record = task_record(pod, self._scheduler_names)
+            record = task_record(pod, self._scheduler_names, only_unschedulable=self._only_unschedulable)
         except ValueError as error:
             self._refuse(pod, node, error)
             return

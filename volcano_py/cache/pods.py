@@ -54,10 +54,11 @@ def is_terminal(pod: Pod) -> bool:
     return pod.status.phase in _TERMINAL
 
 
-def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
+def task_record(pod: Pod, scheduler_names: Collection[str], *, only_unschedulable: bool = False) -> TaskRecord:
     """Return the record of a pod; raise ValueError naming the field that cannot be read.
 
-    Strings that many pods share are interned.
+    With ``only_unschedulable``, a condition with the reason Schedulable counts as none, so that it is written again: it
+    is older than the option, and autoscalers read only Unschedulable. Strings that many pods share are interned.
     """
     meta = pod.metadata
     annotations = meta.annotations
@@ -75,7 +76,7 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         foreign=pod.spec.scheduler_name not in scheduler_names,
         labels=tuple(intern(text) for pair in sorted(meta.labels.items()) for text in pair),
         owner=owner(pod.metadata),
-        condition=_why_not_scheduled(pod),
+        condition=_why_not_scheduled(pod, only_unschedulable),
         nominated=nominated,
         nominated_by_us=not nominated or nominated_by_us(pod.metadata.managed_fields),
         started=seconds(pod.status.start_time),
@@ -99,10 +100,11 @@ def _priority(spec: int | None, annotation: str | None) -> int:
     return _DEFAULT_PRIORITY if spec is None else int32(spec, "spec.priority")
 
 
-def _why_not_scheduled(pod: Pod) -> str:
+def _why_not_scheduled(pod: Pod, only_unschedulable: bool) -> str:
     for condition in pod.status.conditions:
         if condition.type == keys.CONDITION_POD_SCHEDULED and condition.status == _CONDITION_FALSE:
-            return intern(condition.message)
+            unseen = only_unschedulable and condition.reason == keys.REASON_SCHEDULABLE
+            return "" if unseen else intern(condition.message)
     return ""
 
 

@@ -306,6 +306,7 @@ def _cache(context: ProcessContext, options: DaemonOptions) -> ClusterCache:
         scheduler_names=(options.scheduler_name,),
         default_queue=options.default_queue,
         queue_admission=options.queue_admission,
+        only_unschedulable=options.pod_conditions.only_unschedulable,
         ignored_provisioners=options.ignored_provisioners,
         clock=context.clock,
         rng=context.rng,

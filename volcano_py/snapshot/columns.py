@@ -205,23 +205,25 @@ class NominatedTasks(NamedTuple):
     """Pending tasks with a nominated node, ordered by namespace, name and uid; other schedulers' tasks included."""
 
     tasks: Rows  # (n,), rows of the tasks
-    nodes: Rows  # (n,), rows of their nodes; tasks whose node is not in the snapshot are left out
+    nodes: Rows  # (n,), rows of their nodes
+    lost: Rows  # (n_lost,), rows of further tasks, whose nodes are not in the snapshot
 
 
-NO_NOMINATIONS: Final = NominatedTasks(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
+NO_NOMINATIONS: Final = NominatedTasks(*(np.zeros(0, dtype=np.intp) for _ in range(3)))
 
 
 def nominated_tasks(nominated: Mapping[int, str], records: Objects, statics: NodeStatics) -> NominatedTasks:
-    """Return the nominations (task row -> node) to existing nodes, in an order that does not depend on history."""
+    """Return the nominations (task row -> node) in an order that does not depend on history."""
     if not nominated:
         return NO_NOMINATIONS
-    known = [
-        (record.namespace, record.name, record.uid, task, statics.row_of[node])
+    found = [
+        (record.namespace, record.name, record.uid, task, statics.row_of.get(node, -1))
         for task, node in nominated.items()
-        if (record := records[task]) is not None and node in statics.row_of
+        if (record := records[task]) is not None
     ]
-    rows = np.array([(task, node) for *_, task, node in sorted(known)], dtype=np.intp).reshape(-1, 2)
-    return NominatedTasks(rows[:, 0], rows[:, 1])
+    rows = np.array([(task, node) for *_, task, node in sorted(found)], dtype=np.intp).reshape(-1, 2)
+    known = rows[:, 1] >= 0
+    return NominatedTasks(rows[known, 0], rows[known, 1], rows[~known, 0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,6 +66,39 @@ async def test_a_copy_of_a_bare_pod_gets_a_group_when_that_of_the_first_pod_is_g
         await until(lambda: group_of(server, "lost") == (group(server, lost) or {})["metadata"]["name"])
 
 
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+async def test_restored_pods_that_a_workload_adopts_get_its_group_when_their_old_one_is_gone(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """As after a backup of Velero without PodGroups: the workload has a new uid, and its pods the old annotation."""
+    monkeypatch.setattr(controller, "_COPIES_S", 1.2)
+    there = f"{COPIED[:-1]}8"
+    server.create(manifest(a_group(there)))
+    web = put_workload(server, kind, "web", 3)
+    async with controllers(server.url):
+        put_pod(server, "web-0", web, annotations={GROUP_NAME: COPIED})
+        put_pod(server, "web-1", web, annotations={GROUP_NAME: COPIED})
+        put_pod(server, "web-2", web, annotations={GROUP_NAME: there})
+
+        await until(lambda: all(group_of(server, f"web-{n}") == f"podgroup-{web['metadata']['uid']}" for n in (0, 1)))
+
+        assert group(server, web) is not None
+        await stays(lambda: group_of(server, "web-2") == there)
+
+
+async def test_pods_keep_a_missing_group_that_their_template_names(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "_COPIES_S", 0.1)
+    web = put_workload(server, "ReplicaSet", "web", 1)
+    template = {"spec": {"template": {"metadata": {"annotations": {GROUP_NAME: COPIED}}}}}
+    async with controllers(server.url) as manager:
+        await manager.client.patch(REPLICA_SET_RESOURCE, "web", template, dict, namespace="default")
+        put_pod(server, "web-0", web, annotations={GROUP_NAME: COPIED})
+
+        await stays(lambda: group_of(server, "web-0") == COPIED, seconds=1.5)
+
+
 async def test_pods_that_name_a_group_before_it_exists_keep_it(server: ApiServer) -> None:
     """A client may choose a name like those that are made here, for a gang of bare pods."""
     async with controllers(server.url):

@@ -64,7 +64,7 @@ class PodGroupController:
         self._pods: View[Pod] = View(lambda pod: decision.needs_group(pod, options.scheduler_names))
         self._workloads: dict[GroupKey, Workload] = {}  # workloads whose pods will be ours
         self._waiting: dict[GroupKey, set[str]] = {}  # keys of pods that need the group
-        self._copies: Counter[str] = Counter()  # key of a PodGroup -> bare pods that name it, but have another uid
+        self._copies: Counter[str] = Counter()  # key of a PodGroup -> pods that name it, but it is not theirs
         self._written: Recent[tuple[str, str]] = Recent(context.clock)  # uid and version of annotated pods
         self._created: Recent[str] = Recent(context.clock)  # keys of PodGroups
         self._told: Recent[tuple[str, ...]] = Recent(context.clock, _TOLD_AGAIN_S)  # PodGroup and its pods
@@ -207,10 +207,10 @@ class PodGroupController:
             if (pod := self._pods.get(name)) is not None and _version(pod) not in self._written
         ]
         workload = self._workloads.get(key)
-        if not pods and workload is None:
-            return
-        if pods and await self._may_get_its_group(pods[0]):
+        if copies := [pod for pod in pods if await self._may_get_its_group(pod, workload)]:
             self._queue.add_later(key, _COPIES_S)
+            pods = [pod for pod in pods if pod not in copies]
+        if not pods and workload is None:
             return
         if pods:
             self._report_cycle(pods[0])
@@ -236,16 +236,19 @@ class PodGroupController:
         if group is not None:  # a change of the PodGroup that is refused holds up no pods
             await self._write_group(str(key), plan.group)
 
-    async def _may_get_its_group(self, pod: Pod) -> bool:
+    async def _may_get_its_group(self, pod: Pod, workload: Workload | None) -> bool:
         """Say whether a pod names the PodGroup of another pod, and this PodGroup exists or may still be created.
 
         Others write the pods of a gang first and its PodGroup later, and may name it like those that are made here.
+        A workload whose template names no PodGroup did not: it has adopted the pod.
         """
         name, namespace = decision.copied_group(pod), pod.metadata.namespace
         if not name:
             return False
         group, created = f"{namespace}/{name}", pod.metadata.creation_timestamp
-        if self._groups.get(group) is not None or self._copies[group] > 1:
+        adopted = decision.controller_of(pod.metadata) is not None
+        gang = workload is None if adopted else self._copies[group] > 1
+        if gang or self._groups.get(group) is not None:
             return True
         if created is not None and abs((self._clock.now() - created).total_seconds()) < _COPIES_S:
             return True

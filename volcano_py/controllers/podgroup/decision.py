@@ -2,8 +2,8 @@
 
 our pod without a group annotation    create podgroup-<uid of its controller, or its own uid>; then annotate the pod;
                                       for pods of a LeaderWorkerSet see `leader_worker`
-copy of a bare pod                    the same, once the PodGroup of the pod that it was copied from is gone; several
-                                      pods that name one PodGroup are a gang that waits for it
+copy of a pod                         the same, once the PodGroup of the pod that it was copied from is gone; several
+                                      bare pods that name one PodGroup are a gang that waits for it
 workload scaled to zero               delete its PodGroup
 workload scaled up                    create its PodGroup again with the first pod
 PodGroup deleted while pods exist     create it again
@@ -37,6 +37,7 @@ _INT32_MAX: Final = 2**31 - 1
 _DEFAULT_MIN_MEMBER: Final = 1
 _PARALLEL: Final = "Parallel"
 _DEPLOYMENT: Final = "Deployment"
+_ADOPTING: Final = frozenset({REPLICA_SETS.kind, STATEFUL_SETS.kind})
 _TOPOLOGY_MODES: Final = ("hard", "soft")
 
 
@@ -108,7 +109,7 @@ class Plan(NamedTuple):
 
 
 def needs_group(pod: Pod, scheduler_names: Collection[str]) -> bool:
-    """Say whether a pod is ours, has not ended, is not being deleted, and names no PodGroup or that of another pod."""
+    """Say whether a pod is ours, has not ended, is not being deleted, and names no PodGroup or another one's."""
     return (
         pod.spec.scheduler_name in scheduler_names
         and (not pod.metadata.annotations.get(keys.GROUP_NAME) or bool(copied_group(pod)))
@@ -118,18 +119,20 @@ def needs_group(pod: Pod, scheduler_names: Collection[str]) -> bool:
 
 
 def copied_group(pod: Pod) -> str:
-    """Return the PodGroup of the pod that a bare waiting pod was copied from, "" if it names none.
+    """Return the PodGroup of the pod that a waiting pod was copied from, "" if it names none.
 
     A backup, or ``kubectl replace --force`` with what ``kubectl get`` printed, makes a pod anew with the annotation of
-    the old one. The PodGroup of the old pod goes with that pod. A pod with the size of its gang needs no PodGroup.
+    the old one. The PodGroup of the old pod goes with that pod, or with the workload that had it. A ReplicaSet or
+    StatefulSet of a new uid adopts such pods. A pod with the size of its gang needs no PodGroup.
     """
-    meta = pod.metadata
+    meta, owner = pod.metadata, controller_of(pod.metadata)
     group = meta.annotations.get(keys.GROUP_NAME, "")
-    if pod.spec.node_name or controller_of(meta) is not None or meta.labels.get(names.LWS_NAME):
+    if pod.spec.node_name or meta.labels.get(names.LWS_NAME) or keys.GROUP_POD_NUM in meta.annotations:
         return ""
-    if keys.GROUP_POD_NUM in meta.annotations:
+    if owner is not None and owner.kind not in _ADOPTING:
         return ""
-    return group if _GROUP_OF_UID.fullmatch(group) and group != f"{names.GROUP_PREFIX}{meta.uid}" else ""
+    uid = meta.uid if owner is None else owner.uid
+    return group if _GROUP_OF_UID.fullmatch(group) and group != f"{names.GROUP_PREFIX}{uid}" else ""
 
 
 def makes_our_pods(workload: Workload, scheduler_names: Collection[str]) -> bool:

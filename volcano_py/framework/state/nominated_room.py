@@ -23,8 +23,9 @@ when the session opens.
 
 A nomination of ours ends when its task is placed, on whichever node. If the task still waits for `PATIENCE_S` seconds
 after nothing is being released on the node any more, the nomination is withdrawn: something else prevents the
-placement. A nomination that another program wrote ends when that program removes it. That may be another scheduler for
-a pod of its own, or a cluster autoscaler or administrator for a pod of ours.
+placement, or the node is gone. Karpenter adds no node for a nominated pod. A nomination that another program wrote ends
+when that program removes it. That may be another scheduler for a pod of its own, or a cluster autoscaler or
+administrator for a pod of ours.
 """
 
 from collections.abc import Collection, Iterator
@@ -73,13 +74,15 @@ class NominatedRoom:
         self.since: dict[str, Nomination] = {}
         """Our nominations by uid of the task, for the memory of the next cycle."""
         tasks = state.tasks
+        for task in nominated.lost.tolist():
+            self._lasts(task, releasing=False)
         self._nominated = [
             _Nominated(task, node, int(tasks.job[task]), int(tasks.priority[task]))
             for task, node in zip(nominated.tasks.tolist(), nominated.nodes.tolist(), strict=True)
             if not tasks.traits[task] & TaskTrait.BACKING_OFF.value  # others may have the room meanwhile
         ]
         if self._nominated:
-            self._nominated = [one for one in self._nominated if self._lasts(one)]
+            self._nominated = [one for one in self._nominated if self._lasts(one.task, self._releases(one.node))]
             for one in self._nominated:
                 if self._will_fit(one):
                     self._fitting.add(one.task)
@@ -196,15 +199,21 @@ class NominatedRoom:
             if self._state.tasks.status[one.task] == TaskStatus.PENDING:
                 self._reserve(one)
 
-    def _lasts(self, one: _Nominated) -> bool:
-        """Say whether a nomination is still valid; withdraw it if it is ours and has expired."""
+    def _releases(self, node: int) -> bool:
+        return bool(self._state.nodes.releasing[:, node].any())
+
+    def _lasts(self, task: int, releasing: bool) -> bool:
+        """Say whether a nomination is still valid; withdraw it if it is ours and has expired.
+
+        ``releasing`` says whether its node has releasing resources.
+        """
         state = self._state
-        record = state.tasks.record(one.task)
+        record = state.tasks.record(task)
         if record.foreign or not record.nominated_by_us:
             return True
         known = state.memory.nominations.get(record.uid)
         since = state.now
-        if known is not None and known.node == record.nominated and not state.nodes.releasing[:, one.node].any():
+        if known is not None and known.node == record.nominated and not releasing:
             since = known.since
         if state.now - since > PATIENCE_S:
             state.emit((Nominate(record.ref, ""),))
