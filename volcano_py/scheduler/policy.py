@@ -130,7 +130,7 @@ def resolve(
             )
         else:
             raise ConfError(conf.actions_where, f"actions: {_unknown('action', action, actions)}")
-    if not steps:
+    if conf.actions and not steps:
         raise ConfError(conf.actions_where, f"actions: none of them exists here; known actions: {', '.join(actions)}")
     warnings.extend(
         f'{entry.where}: configurations: "{entry.name}" is no action: its arguments are ignored'
