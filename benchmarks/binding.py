@@ -1,6 +1,8 @@
-"""Binds per second of the scheduler and of a bare binder (:mod:`benchmarks.bare`), in turn on the same server.
+"""Binds per second of the scheduler and of two bare binders (:mod:`benchmarks.bare`), in turn on the same server.
 
-One clock, an independent watch of pods, times both. It starts when the PodGroups are created (also for the bare binder,
+The limits refer to the plain bare binder; `to_fast` compares the scheduler with the one that uses its own client.
+
+One clock, an independent watch of pods, times both. It starts when the PodGroups are created (also for a bare binder,
 which starts at once and does not need them), and stops when the last pod is seen with a node. In a case with
 `gang_tax`, the scheduler binds the same pods once more in each round, in PodGroups with a minimum of one pod.
 
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import cluster
-from benchmarks.bare import bare_binder, go
+from benchmarks.bare import FAST, PLAIN, bare_binder, go
 from benchmarks.daemon import daemon
 from benchmarks.servers import Server, cpu_seconds, peak_memory_mib, server
 from benchmarks.watching import BindWatch
@@ -37,14 +39,15 @@ def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
         with server(kind) as running, asyncio.Runner(loop_factory=loop_factory()) as runner:
             for case in cases:
                 rounds = case.get("rounds", workload["rounds"])
-                rows.append(runner.run(_case(running, case, workload["in_flight"], rounds)))
+                rows.append(runner.run(_case(running, case, rounds)))
                 print(rows[-1], flush=True)
     return rows
 
 
-async def _case(running: Server, case: dict[str, Any], in_flight: int, rounds: int) -> dict[str, Any]:
+async def _case(running: Server, case: dict[str, Any], rounds: int) -> dict[str, Any]:
     credentials = await load_credentials(kubeconfig=str(running.kubeconfig))
-    bares: list[dict[str, float]] = []
+    plains: list[dict[str, float]] = []
+    fasts: list[dict[str, float]] = []
     own: list[dict[str, float]] = []
     loose: list[dict[str, float]] = []
     async with ApiClient(credentials) as client:
@@ -52,7 +55,8 @@ async def _case(running: Server, case: dict[str, Any], in_flight: int, rounds: i
         await cluster.make_nodes(client, case["nodes"])
         for number in range(rounds):
             name = f"{case['gangs']}-{number}"
-            bares.append(await bare(client, running, case, f"bare-{name}", in_flight))
+            plains.append(await bare(client, running, case, f"plain-{name}", PLAIN))
+            fasts.append(await bare(client, running, case, f"fast-{name}", FAST))
             own_now, writes = await ours(client, running, case, f"ours-{name}", case["k"])
             own.append(own_now)
             if case.get("gang_tax"):
@@ -62,14 +66,16 @@ async def _case(running: Server, case: dict[str, Any], in_flight: int, rounds: i
     return {
         **case,
         "pods": case["gangs"] * case["k"],
-        "bare": _medians(bares),
+        "bare": _medians(plains),
+        "fast": _medians(fasts),
         "scheduler": _medians(own),
         "writes": writes,
-        "bind_rate_ratio": _ratio(own, bares, "binds_per_s"),
-        "makespan_ratio": _ratio(own, bares, "makespan_s"),
-        "cpu_ratio": _ratio(own, bares, "all_cpu_s"),
+        "bind_rate_ratio": _ratio(own, plains, "binds_per_s"),
+        "makespan_ratio": _ratio(own, plains, "makespan_s"),
+        "cpu_ratio": _ratio(own, plains, "all_cpu_s"),
+        "to_fast": {key: _ratio(own, fasts, key) for key in ("binds_per_s", "makespan_s", "all_cpu_s")},
         **({"gang_tax": _ratio(own, loose, "makespan_s"), "loose": _medians(loose)} if loose else {}),
-        "ratios": [_ratio([one], [other], "binds_per_s") for one, other in zip(own, bares, strict=True)],
+        "ratios": [_ratio([one], [other], "binds_per_s") for one, other in zip(own, plains, strict=True)],
     }
 
 
@@ -82,10 +88,8 @@ def _medians(rows: list[dict[str, float]]) -> dict[str, float]:
     return {key: round(statistics.median(row[key] for row in rows), 3) for key in rows[0]}
 
 
-async def bare(
-    client: ApiClient, running: Server, case: dict[str, Any], namespace: str, in_flight: int
-) -> dict[str, float]:
-    """Bind the pods of a case to nodes chosen beforehand."""
+async def bare(client: ApiClient, running: Server, case: dict[str, Any], namespace: str, kind: str) -> dict[str, float]:
+    """Let a bare binder bind the pods of a case to nodes chosen beforehand."""
     pods = await cluster.make_pods(client, namespace, case["gangs"], case["k"])
     places = [
         (namespace, pod.name, pod.uid, cluster.node_name(number % case["nodes"])) for number, pod in enumerate(pods)
@@ -95,7 +99,7 @@ async def bare(
     with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
         async with (
             BindWatch(client, namespace) as watch,
-            bare_binder(running.kubeconfig, places, in_flight, Path(folder)) as process,
+            bare_binder(running.kubeconfig, places, kind, Path(folder)) as process,
         ):
             clock = _Clock(running, process.pid)
             go(process)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from benchmarks import binding, cluster, deep
+from benchmarks.bare import FAST
 from benchmarks.servers import server
 from tests.reference.allocation import expected_binds
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
@@ -73,7 +74,7 @@ def test_binds_of_the_scheduler_cost_little_more_than_bare_binds() -> None:
                 await cluster.make_nodes(client, case["nodes"])
                 ratio = float("inf")
                 for number in range(3):
-                    bare = await binding.bare(client, running, case, f"bare-{number}", 64)
+                    bare = await binding.bare(client, running, case, f"bare-{number}", FAST)
                     ours, _ = await binding.ours(client, running, case, f"ours-{number}", case["k"], settles_s=0.0)
                     ratio = min(ratio, ours["all_cpu_s"] / bare["all_cpu_s"])
                     if ratio <= OURS_TO_BARE:
