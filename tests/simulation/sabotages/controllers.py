@@ -61,7 +61,8 @@ SABOTAGES: Final = (
     Sabotage(
         "queue-counts-lost",
         "volcano_py/controllers/queue/controller.py",
-        "        for write in verdict.writes:\n            await self._writer.write(write)\n"
+        "        for write in verdict.writes:\n"
+        "            self._known.answered(name, await self._writer.answered(write))\n"
         "        for event in verdict.events:",
         "        for write in verdict.writes:\n"
         "            from volcano_py.kube.errors import ApiError\n\n"
