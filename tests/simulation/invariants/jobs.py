@@ -1,5 +1,6 @@
 """Jobs: they take the ways of their table, a lost pod restarts its job, and at rest a job has what it should have."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -178,7 +179,7 @@ class JobsKeepTheirTable(Invariant):
                 if pod.completed or (pod.seen_by is None and not pod.counted):
                     continue
                 if pod.version >= job.version:
-                    name = obj["metadata"]["name"]
+                    name = objects.short_key(obj["metadata"])
                     self.violated(f"job {name} has lost {pod.key} in version {pod.version} and did not restart")
 
 
@@ -237,7 +238,7 @@ class JobsHaveTheirPods(Invariant):
             self.violated(f"the job of {sorted(pod['metadata']['name'] for pod in orphans)} is gone")
 
     def _look(self, job: dict[str, Any], group: dict[str, Any] | None, pods: list[dict[str, Any]]) -> None:
-        name, status = job["metadata"]["name"], job.get("status", {})
+        name, status = objects.short_key(job["metadata"]), job.get("status", {})
         phase = status.get("state", {}).get("phase", "")
         alive = [pod for pod in pods if pod["status"].get("phase") not in _ENDED]
         if phase in _AT_REST:
@@ -258,10 +259,23 @@ class JobsHaveTheirPods(Invariant):
         admitted = group.get("status", {}).get("phase", "") not in ("", keys.PHASE_PENDING)
         asked = {(task["name"], str(index)) for task in job["spec"]["tasks"] for index in range(task["replicas"])}
         found = {_index(pod["metadata"]) for pod in pods} | completed(status)
-        missing = asked - found if admitted and status["state"].get("reason") != "FailedCreate" else set()
+        waits = {task["name"] for task in job["spec"]["tasks"] if _waits(task, job["spec"]["tasks"], pods, status)}
+        due = {index for index in asked if index[0] not in waits}
+        missing = due - found if admitted and status["state"].get("reason") != "FailedCreate" else set()
         if missing or found - asked:
             more = sorted(found - asked)
             self.violated(f"job {name} is {phase}; pods that are missing: {sorted(missing)}, that are too many: {more}")
+
+
+def _waits(
+    task: dict[str, Any], tasks: list[dict[str, Any]], pods: list[dict[str, Any]], status: dict[str, Any]
+) -> bool:
+    """Say whether a task depends on one that has too few pods which run or have succeeded."""
+    ready = Counter(task for task, _ in completed(status))
+    for pod in pods:
+        ready[_index(pod["metadata"])[0]] += pod["status"].get("phase") in ("Running", "Succeeded")
+    needed = {one["name"]: one.get("minAvailable") or 0 for one in tasks}
+    return any(ready[name] < needed[name] for name in task.get("dependsOn", {}).get("name", ()))
 
 
 def completed(status: dict[str, Any]) -> set[tuple[str, str]]:

@@ -23,6 +23,7 @@ _CHANGES: Final = (
     ("world.py", *_OWN_FAULTS),
     ("insight.py", " & ~TaskTrait.BACKING_OFF", ""),
     ("drawing.py", "_WITH_WEBHOOKS: Final = 0.25", "_WITH_WEBHOOKS: Final = 0.0"),
+    ("drawing.py", "_WIDE: Final = 0.33", "_WIDE: Final = 0.0"),  # nobody carried out commands
     ("invariants/__init__.py", "        processes.RequestsEnd,\n", ""),  # its watches lasted for ten minutes
 )
 """What of the simulation that commit has not: file, what stands there, and what takes its place."""

@@ -76,6 +76,27 @@ SABOTAGES: Final = (
         ("* [*] queues*",),
     ),
     Sabotage(
+        "own-write-of-a-queue-not-known",
+        "volcano_py/controllers/queue/known.py",
+        "        if queue.metadata.uid == known.newest.metadata.uid:\n            _take(known, queue)",
+        "        del queue",
+        "A queue that was closed while the watch was late becomes Unknown.",
+        ("commands take effect",),
+        ("order CloseQueue", "watch stalls*|older state watches|watches of a process stall controllers-0"),
+    ),
+    Sabotage(
+        "command-for-a-queue-deleted-first",
+        "volcano_py/controllers/queue/controller.py",
+        "                await self._synchronise(queue, command.action)\n            self._done.add(meta.uid)",
+        "                await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))\n"
+        "                self._deleted.add(meta.uid)\n"
+        "                await self._synchronise(queue, command.action)\n"
+        "            self._done.add(meta.uid)",
+        "A command for a queue is lost if its write fails, as in Volcano.",
+        ("commands take effect",),
+        ("order CloseQueue", "* [*] queues*"),
+    ),
+    Sabotage(
         "annotated-before-written",
         "volcano_py/controllers/podgroup/controller.py",
         "            async with limit:\n                await self._writer.write(patch)\n"
