@@ -23,6 +23,7 @@ _NARROW: Final = 0.2
 """The part of the seeds in which the queues of the programs are full again and again."""
 _WIDE: Final = 0.33
 """The part of the seeds in which users do more than to submit work: see `_widened`."""
+_MORE_COMMANDS: Final = (("TerminateJob", "ResumeJob"), ("CompleteJob", "RestartJob"), ("RestartJob", "TerminateJob"))
 _PLUGINS: Final = ((), ("svc",), ("env", "svc"), ("ssh", "svc"), ("env", "ssh", "svc"))
 _SPACES: Final = ("default", "default", "team")
 _TOGETHER: Final = 0.5
@@ -134,10 +135,16 @@ def _widened_work(plan: Plan, work: Work) -> Work:
         at = round(at + draws.between(0.2, plan.size.length_s * 0.2), 3)
         pods = draws.whole(tasks, 6)
         scales.append((at, pods, draws.whole(tasks, pods)))
+    commands = work.commands
+    if draws.happens(0.25):
+        after = round(draws.between(0.5, plan.size.length_s * 0.3), 3)
+        first, second = draws.one_of(_MORE_COMMANDS)
+        commands = ((after, first), (round(after + draws.between(0.01, 8.0), 3), second))
     return replace(
         work,
         space=space,
         tasks=tasks,
+        commands=commands,
         plugins=draws.one_of(_PLUGINS),
         ordered=tasks > 1 and draws.happens(0.5),
         claim=draws.happens(0.3),

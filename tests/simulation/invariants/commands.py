@@ -19,6 +19,8 @@ _STATES: Final = {"OpenQueue": _OPEN, "CloseQueue": _SHUT}
 _IGNORES: Final = {
     "AbortJob": frozenset({"Pending", "Running"}),
     "RestartJob": frozenset({"Pending", "Running"}),
+    "TerminateJob": frozenset({"Pending", "Running"}),
+    "CompleteJob": frozenset({"Pending", "Running"}),
     "ResumeJob": frozenset({"Aborted"}),
 }
 """The phases that a job leaves because of each command."""
