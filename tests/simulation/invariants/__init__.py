@@ -59,6 +59,7 @@ INVARIANTS: dict[str, type[Invariant]] = {
         jobs.JobsKeepTheirTable,
         jobs.OnePodPerIndex,
         jobs.JobsHaveTheirPods,
+        jobs.TasksWaitForOthers,
         statuses.StatusesAreTrue,
         versions.PodsOfThePresent,
         commands.CommandsTakeEffect,

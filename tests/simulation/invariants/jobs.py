@@ -213,6 +213,42 @@ class OnePodPerIndex(Invariant):
             self._there[index] = meta["uid"]
 
 
+class TasksWaitForOthers(Invariant):
+    """A pod of a task that depends on others is made only after enough of their pods ran or succeeded once.
+
+    Rests on what the API server has accepted.
+    """
+
+    name = "tasks wait for others"
+
+    def __init__(self, world: "World") -> None:
+        super().__init__(world)
+        self._tasks: dict[str, list[dict[str, Any]]] = {}  # by uid of a job in which a task depends on others
+        self._ready: dict[tuple[str, str], set[str]] = {}  # by uid of the job and task -> uids of pods
+
+    def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
+        """Follow jobs, and look at their pods."""
+        obj = event.stored.obj
+        if resource == objects.JOBS:
+            tasks = obj["spec"]["tasks"]
+            if any("dependsOn" in task for task in tasks):
+                self._tasks[obj["metadata"]["uid"]] = tasks
+        elif resource == objects.PODS and self._tasks and (tasks := self._tasks.get(_owner(obj["metadata"]), [])):
+            job, task = _owner(obj["metadata"]), _index(obj["metadata"])[0]
+            if obj.get("status", {}).get("phase") in ("Running", "Succeeded"):
+                self._ready.setdefault((job, task), set()).add(obj["metadata"]["uid"])
+            if event.type == "ADDED":
+                self._look(event.stored.key, job, task, tasks)
+
+    def _look(self, pod: str, job: str, task: str, tasks: list[dict[str, Any]]) -> None:
+        needed = {one["name"]: one.get("minAvailable") or 0 for one in tasks}
+        others = [name for one in tasks if one["name"] == task for name in one.get("dependsOn", {}).get("name", ())]
+        for other in others:
+            ready = len(self._ready.get((job, other), ()))
+            if ready < needed.get(other, 0):
+                self.violated(f"pod {pod} is made, and {ready} pods of task {other} were ready, not {needed[other]}")
+
+
 class JobsHaveTheirPods(Invariant):
     """At rest, a job that is under way has its PodGroup and, once that is admitted, one pod for every task and index.
 

@@ -97,6 +97,15 @@ SABOTAGES: Final = (
         ("order CloseQueue", "* [*] queues*"),
     ),
     Sabotage(
+        "depends-on-ignored",
+        "volcano_py/controllers/job/depends_on.py",
+        "    return task is None or task.min_available is None or ready >= task.min_available",
+        "    return task is None or task.min_available is None or ready >= 0",
+        "The workers of a job start before its master runs, and fail.",
+        ("tasks wait for others",),
+        ("order *", "work vcjob"),
+    ),
+    Sabotage(
         "annotated-before-written",
         "volcano_py/controllers/podgroup/controller.py",
         "            async with limit:\n                await self._writer.write(patch)\n"
