@@ -17,6 +17,8 @@ _SHORT: Final = {
     objects.JOBS: "job",
     objects.QUEUES: "queue",
     objects.LEASES: "lease",
+    objects.COMMANDS: "command",
+    objects.CLAIMS: "claim",
 }
 
 
@@ -47,6 +49,8 @@ def _said(resource: str, event: Event) -> list[str]:
     if resource == objects.LEASES:
         return _of_lease(old, new)
     found = [] if old else ["is created"]
+    if resource == objects.COMMANDS and not old:
+        found = [f"is created: {new['action']} {new['target']['kind'].lower()} {new['target']['name']}"]
     if not old.get("metadata", {}).get("deletionTimestamp") and new["metadata"].get("deletionTimestamp"):
         found.append("is being deleted")
     for path, text in (

@@ -11,10 +11,21 @@ PODS: Final = "pods"
 NODES: Final = "nodes"
 REPLICA_SETS: Final = "replicasets.apps"
 LEASES: Final = "leases.coordination.k8s.io"
+COMMANDS: Final = "commands.bus.volcano.sh"
+CLAIMS: Final = "persistentvolumeclaims"
+VOLUMES: Final = "persistentvolumes"
 NAMESPACE: Final = "default"
+HOLD: Final = "example.com/hold"
+"""The finalizer of those who want to look at a job or pod before it goes."""
 SYSTEM: Final = "volcano-system"
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 GIB: Final = "Gi"
+
+
+def short_key(meta: Mapping[str, Any]) -> str:
+    """Return the name of an object, after its namespace unless that is the usual one."""
+    space = meta.get("namespace", NAMESPACE)
+    return str(meta["name"]) if space == NAMESPACE else f"{space}/{meta['name']}"
 
 
 def namespace(name: str) -> Obj:
@@ -53,10 +64,10 @@ def pod_spec(cpu: str, priority: str = "", **spec: Any) -> Obj:
     return {**made, "priorityClassName": priority} if priority else made
 
 
-def pod(name: str, cpu: str, group: str = "", priority: str = "", **spec: Any) -> Obj:
+def pod(name: str, cpu: str, group: str = "", priority: str = "", *, namespace: str = NAMESPACE, **spec: Any) -> Obj:
     """Return a pod of ours, of a group if one is named."""
     notes = {GROUP_NAME: group} if group else {}
-    meta = {"name": name, "namespace": NAMESPACE, "annotations": notes, "labels": {"app": group or name}}
+    meta = {"name": name, "namespace": namespace, "annotations": notes, "labels": {"app": group or name}}
     return pod_of(meta, pod_spec(cpu, priority, **spec))
 
 
@@ -71,12 +82,12 @@ def minimum(of: Obj) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def group(name: str, minimum: int, queue: str, cpu: str, priority: str = "") -> Obj:
+def group(name: str, minimum: int, queue: str, cpu: str, priority: str = "", *, namespace: str = NAMESPACE) -> Obj:
     """Return a PodGroup."""
     spec: Obj = {"minMember": minimum, "queue": queue, "minResources": {"cpu": str(int(cpu) * minimum)}}
     if priority:
         spec["priorityClassName"] = priority
-    meta = {"name": name, "namespace": NAMESPACE}
+    meta = {"name": name, "namespace": namespace}
     return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": spec}
 
 
@@ -110,7 +121,25 @@ def vcjob(
     return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": meta, "spec": spec}
 
 
-def replica_set(name: str, pods: int, template: Obj) -> Obj:
+def volume_name(claim: Obj) -> str:
+    """Return the name of the volume of a claim."""
+    return f"pvc-{claim['metadata']['uid']}"
+
+
+def volume(claim: Obj) -> Obj:
+    """Return the volume that is made for a claim and is everywhere."""
+    meta = claim["metadata"]
+    spec = {
+        "capacity": claim["spec"]["resources"]["requests"],
+        "accessModes": claim["spec"]["accessModes"],
+        "claimRef": {"kind": "PersistentVolumeClaim", **{key: meta[key] for key in ("namespace", "name", "uid")}},
+        "persistentVolumeReclaimPolicy": "Delete",
+        "csi": {"driver": "shared.example.com", "volumeHandle": meta["uid"]},
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume_name(claim)}, "spec": spec}
+
+
+def replica_set(name: str, pods: int, template: Obj, namespace: str = NAMESPACE) -> Obj:
     """Return a ReplicaSet."""
     labels = {"app": name}
     spec = {
@@ -118,7 +147,7 @@ def replica_set(name: str, pods: int, template: Obj) -> Obj:
         "selector": {"matchLabels": labels},
         "template": {**template, "metadata": {"labels": labels}},
     }
-    meta = {"name": name, "namespace": NAMESPACE, "labels": labels}
+    meta = {"name": name, "namespace": namespace, "labels": labels}
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}
 
 
@@ -131,7 +160,19 @@ def command(name: str, action: str, job: Obj) -> Obj:
         "uid": job["metadata"]["uid"],
         "controller": True,
     }
-    meta = {"name": name, "namespace": NAMESPACE, "ownerReferences": [target]}
+    return _command(
+        {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [target]}, action, target
+    )
+
+
+def order(name: str, action: str, queue: Obj) -> Obj:
+    """Return a Command to a queue, as `vcctl queue operate` makes it."""
+    meta = queue["metadata"]
+    target = {"apiVersion": queue["apiVersion"], "kind": "Queue", "name": meta["name"], "uid": meta["uid"]}
+    return _command({"name": name, "namespace": NAMESPACE, "ownerReferences": [target]}, action, target)
+
+
+def _command(meta: Obj, action: str, target: Obj) -> Obj:
     return {
         "apiVersion": "bus.volcano.sh/v1alpha1",
         "kind": "Command",

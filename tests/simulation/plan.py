@@ -31,11 +31,30 @@ class Work:
     """When its owner deletes it; 0: never."""
     commands: tuple[tuple[float, str], ...] = ()
     """What its owner asks for a vcjob, and when: AbortJob, ResumeJob, RestartJob ..."""
+    space: str = "default"
+    """The namespace."""
+    called: int | None = None
+    """The number in its name, if that is the name of other work in another namespace."""
+    plugins: tuple[str, ...] = ()
+    """Of a vcjob."""
+    ordered: bool = False
+    """Whether the second task of a vcjob begins when the first one is ready."""
+    claim: bool = False
+    """Whether the pods of a vcjob share a volume."""
+    held_s: float = 0.0
+    """How long a finalizer keeps a vcjob, and each of its pods, when it is deleted; 0: there is none."""
+    scales: tuple[tuple[float, int, int], ...] = ()
+    """When the owner of a vcjob changes it, and to how many pods and what minimum."""
 
     @property
     def name(self) -> str:
         """The name of the job or group, and the beginning of the names of pods."""
-        return f"{self.kind}-{self.number}"
+        return f"{self.kind}-{self.number if self.called is None else self.called}"
+
+    @property
+    def key(self) -> str:
+        """Its namespace and name."""
+        return f"{self.space}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +70,30 @@ class Queue:
     deserved: str = ""
     """The CPUs that it gets back from others."""
     reclaimable: bool = True
+    parent: str = ""
 
     def __str__(self) -> str:
         """Return it as a part of a story."""
         limits = {"capability": self.capability, "guarantee": self.guarantee, "deserved": self.deserved}
         text = "".join(f", {name} {cpus} CPUs" for name, cpus in limits.items() if cpus)
-        return f"{self.name} (weight {self.weight}{text}{'' if self.reclaimable else ', not reclaimable'})"
+        text += "" if self.reclaimable else ", not reclaimable"
+        text += f", below {self.parent}" if self.parent else ""
+        return f"{self.name} (weight {self.weight}{text})"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What an administrator asks for a queue."""
+
+    number: int
+    at: float
+    action: str
+    """OpenQueue or CloseQueue."""
+    queue: str
+
+    def __str__(self) -> str:
+        """Return it as a line of a story."""
+        return f"{self.at:7.3f} s  {self.action} {self.queue}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +153,8 @@ class Plan:
     """Whether the webhooks run and see every write; each of them costs time."""
     narrow: bool = False
     """Whether the queues of the programs take a few objects only, as if there were hundreds of thousands."""
+    orders: tuple[Order, ...] = ()
+    """In plans that are wide; so are the namespaces, plugins, volumes, finalizers and changes of its work."""
 
     def without(self, *, work: frozenset[int] = frozenset(), strikes: frozenset[int] = frozenset()) -> "Plan":
         """Return the plan without some of its work and faults, by number; all else keeps its draws."""

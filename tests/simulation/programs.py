@@ -6,7 +6,8 @@ Everything that depends on how the programs are built stands in this module.
 import asyncio
 import copy
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -36,6 +37,8 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.watched_kinds import WATCHED_KINDS
 from volcano_py.conf.loader import parse_conf
 from volcano_py.conf.schema import ConfError
+from volcano_py.controllers.job import carrying_out
+from volcano_py.controllers.job.plugins.contract import KeyPair
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import ManagerOptions
 from volcano_py.daemon.configuration import Configuration
@@ -247,6 +250,19 @@ def controllers(seed: int, tokens: Tokens, *, narrow: bool = False) -> Callable[
         return await manager.run(machine.shutdown)
 
     return run
+
+
+_KEYS: Final = KeyPair("a private key", "a public key")
+
+
+@contextmanager
+def without_generating_keys() -> Iterator[None]:
+    """Give jobs with plugin ssh a pair of keys that is always the same, and costs no time."""
+    generate, carrying_out.generate_key_pair = carrying_out.generate_key_pair, lambda: _KEYS
+    try:
+        yield
+    finally:
+        carrying_out.generate_key_pair = generate
 
 
 def webhooks(seed: int, tokens: Tokens) -> Callable[[Machine], Any]:

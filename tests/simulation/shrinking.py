@@ -14,6 +14,11 @@ from tests.simulation.world import simulate
 
 MOST_RUNS: Final = 200
 _SHORTEST_S: Final = 0.5
+_PLAIN: Final = (
+    *(("ends_after_s", 0.0), ("deleted_after_s", 0.0), ("commands", ()), ("fails", False)),
+    *(("called", None), ("plugins", ()), ("ordered", False), ("claim", False), ("held_s", 0.0), ("scales", ())),
+)
+"""What work may have, and what is simpler."""
 T = TypeVar("T")
 Still = Callable[[Plan], bool]
 """Says whether a plan still violates the invariant."""
@@ -58,6 +63,7 @@ class _Search:
             before = self.best
             self._fewer(lambda plan: plan.strikes, lambda plan, strikes: replace(plan, strikes=strikes))
             self._fewer(lambda plan: plan.work, lambda plan, work: replace(plan, work=work))
+            self._fewer(lambda plan: plan.orders, lambda plan, orders: replace(plan, orders=orders))
             for simpler in (_simpler_cluster, _simpler_strikes, _simpler_work):
                 self._simpler(simpler)
             if self.best == before:
@@ -99,7 +105,8 @@ def _simpler_cluster(plan: Plan) -> Iterator[Plan]:
         yield replace(plan, nodes=plan.nodes[:-1])
     if plan.conf != "helm-default":
         yield replace(plan, conf="helm-default")
-    used = {work.queue for work in plan.work}
+    used = {work.queue for work in plan.work} | {order.queue for order in plan.orders}
+    used |= {queue.parent for queue in plan.queues if queue.name in used}
     if plan.webhooks:
         yield replace(plan, webhooks=False)
     if plan.narrow:
@@ -107,7 +114,7 @@ def _simpler_cluster(plan: Plan) -> Iterator[Plan]:
     if any(queue.name not in used for queue in plan.queues):
         yield replace(plan, queues=tuple(queue for queue in plan.queues if queue.name in used))
     for place, queue in enumerate(plan.queues):
-        plain = Queue(queue.name, queue.weight)
+        plain = Queue(queue.name, queue.weight, parent=queue.parent)
         if queue != plain:
             yield replace(plan, queues=_with(plan.queues, place, plain))
 
@@ -129,11 +136,16 @@ def _simpler_pods(work: Work) -> Iterator[Work]:
     if work.pods > 1:
         fewer = work.pods - 1
         yield replace(work, pods=fewer, minimum=min(work.minimum, fewer))
+    for name, fewer_of in (("plugins", work.plugins), ("scales", work.scales), ("commands", work.commands)):
+        if len(fewer_of) > 1:
+            yield replace(work, **{name: fewer_of[:-1]})  # type: ignore[arg-type]
     if work.priority:
         yield replace(work, priority="")
+    if work.space != "default":
+        yield replace(work, space="default", called=None)
     if work.queue != "default":
         yield replace(work, queue="default")
-    for name, plain in (("ends_after_s", 0.0), ("deleted_after_s", 0.0), ("commands", ()), ("fails", False)):
+    for name, plain in _PLAIN:
         if getattr(work, name) != plain:
             yield replace(work, **{name: plain})  # type: ignore[arg-type]
     if work.tasks > 1:

@@ -14,7 +14,10 @@ from tests.simulation.world import Outcome
 MOST_LINES: Final = 120
 """So many lines of time are told; the last ones are those that matter most."""
 _ALWAYS: Final = frozenset(
-    ("start", "kill", "pause", "resume", "failed", "ended", "strike", "over", "calm", "submit", "violation")
+    (
+        *("start", "kill", "pause", "resume", "failed", "ended", "strike", "over", "calm", "submit", "violation"),
+        *("command", "scale", "release"),
+    )
 )
 _WORDS: Final = {
     "start": "{} is started",
@@ -27,6 +30,9 @@ _WORDS: Final = {
     "over": "fault over: {}",
     "calm": "{}",
     "submit": "submitted: {}",
+    "command": "asked for: {}",
+    "scale": "changed by its owner: {}",
+    "release": "its finalizer is taken away: {}",
     "fault": "  struck: {}",
     "violation": "VIOLATION {}",
     TOLD: "{}",
@@ -69,6 +75,9 @@ def _cast(plan: Plan) -> Iterator[str]:
         yield "             their queues take a few objects only"
     yield "The work:"
     yield from (f"  {work.at:7.3f} s  {_work(work)}" for work in sorted(plan.work, key=lambda work: work.at))
+    if plan.orders:
+        yield "The orders to queues:"
+        yield from (f"  {order}" for order in sorted(plan.orders, key=lambda order: order.at))
     yield "The faults:" if plan.strikes else "No faults."
     for strike in sorted(plan.strikes, key=lambda strike: strike.at):
         yield f"  {strike}"
@@ -82,7 +91,8 @@ def _count(number: int, what: str) -> str:
 
 
 def _work(work: Work) -> str:
-    text = f"{work.name}: {_count(work.pods, 'pod')} of {work.cpu} CPU"
+    where = "" if work.space == "default" else f" in {work.space}"
+    text = f"{work.name}{where}: {_count(work.pods, 'pod')} of {work.cpu} CPU"
     if work.kind != "single":
         text += f", at least {work.minimum} together, queue {work.queue}"
     text += f", {work.priority} priority" if work.priority else ""
@@ -91,6 +101,11 @@ def _work(work: Work) -> str:
     if work.kind == "vcjob":
         text += f"; {_count(work.tasks, 'task')}" + (f", policy {work.policy}" if work.policy else "")
         text += "".join(f"; {action} after {after_s:.1f} s" for after_s, action in work.commands)
+        text += f", plugins {' and '.join(work.plugins)}" if work.plugins else ""
+        text += ", the second task waits for the first" if work.ordered else ""
+        text += ", with a volume" if work.claim else ""
+        text += f"; finalizers are taken away after {work.held_s:.1f} s" if work.held_s else ""
+        text += "".join(f"; {pods} pods, at least {low}, after {at:.1f} s" for at, pods, low in work.scales)
     return f"{text}; deleted after {work.deleted_after_s:.1f} s" if work.deleted_after_s else text
 
 

@@ -89,11 +89,13 @@ def owner(made: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def member(world: Fabricated, made: dict[str, Any], index: int, name: str = "", phase: str = "Running") -> None:
+def member(
+    world: Fabricated, made: dict[str, Any], index: int, name: str = "", phase: str = "Running", task: str = "main"
+) -> None:
     """Create a pod of the job."""
     pod = objects.pod(name or f"{JOB}-main-{index}", "1", "group")
     pod["metadata"]["ownerReferences"] = [owner(made)]
-    pod["metadata"]["labels"] = {"volcano.sh/task-spec": "main", "volcano.sh/task-index": str(index)}
+    pod["metadata"]["labels"] = {"volcano.sh/task-spec": task, "volcano.sh/task-index": str(index)}
     pod["metadata"]["annotations"]["volcano.sh/job-version"] = "0"
     with world.asks(world.controllers, "create", "pods"):
         created = world.servers.create(pod)
@@ -301,6 +303,19 @@ def test_a_bind_that_nobody_asks_about_is_found(world: Fabricated, asked_about: 
             invariant.answered(asked, 200)
         invariant.now()
     assert world.found() == (set() if asked_about or paused else {invariant.name})
+
+
+@pytest.mark.parametrize(("phase", "fits"), [("Running", True), ("Pending", False)])
+def test_a_task_waits_until_the_one_that_it_depends_on_runs(world: Fabricated, phase: str, fits: bool) -> None:
+    template = {"spec": objects.pod_spec("1")}
+    body = objects.vcjob(JOB, [("main", 1, 1, template), ("worker", 1, 1, template)], 2, "default")
+    body["spec"]["tasks"][1]["dependsOn"] = {"name": ["main"]}
+    made = world.servers.create(body)
+    member(world, made, 0, phase=phase)
+    world.found()
+    member(world, made, 0, "other", task="worker")
+
+    assert ("tasks wait for others" in world.found()) is not fits
 
 
 def test_every_invariant_has_a_test_in_which_it_fails() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation import regressions
 from tests.simulation.drawing import draw_plan
-from tests.simulation.plan import FULL, SHORT, Plan, Size, read, written
+from tests.simulation.plan import FULL, SHORT, Order, Plan, Size, read, written
 from tests.simulation.shrinking import difference, shrink
 from tests.simulation.story import tell
 from tests.simulation.world import Outcome, Violation
@@ -29,6 +29,60 @@ def test_only_what_is_needed_is_left() -> None:
     assert small.conf == "helm-default"
     assert all(strike.lasts_s <= 0.5 for strike in small.strikes)
     assert "2 of" in difference(plan, small)
+
+
+def _wide_plan() -> Plan:
+    """Return a plan in which a job of another namespace has all that only wide plans have."""
+    plan = next(each for seed in range(50) if (each := draw_plan(seed, FULL)).orders)
+    job = next(work for work in plan.work if work.kind == "vcjob")
+    more = replace(
+        job,
+        pods=4,
+        tasks=2,
+        space="team",
+        called=99,
+        plugins=("env", "svc"),
+        ordered=True,
+        claim=True,
+        held_s=2.0,
+        scales=((1.0, 3, 2), (2.0, 5, 5)),
+    )
+    return replace(plan, work=tuple(more if work is job else work for work in plan.work))
+
+
+def test_what_only_wide_plans_have_is_left_out_if_it_is_not_needed() -> None:
+    plan = _wide_plan()
+    number = next(work.number for work in plan.work if work.claim and work.ordered and work.called == 99)
+
+    small = shrink(plan, lambda tried: any(work.number == number for work in tried.work))
+
+    assert not small.orders
+    assert not small.queues
+    (work,) = small.work
+    assert (work.space, work.called, work.plugins, work.scales) == ("default", None, (), ())
+    assert (work.ordered, work.claim, work.held_s) == (False, False, 0.0)
+
+
+def test_an_order_keeps_its_queue_and_the_queue_above() -> None:
+    plan = _wide_plan()
+    plan = replace(plan, orders=(Order(7, 1.0, "CloseQueue", "research"), *plan.orders[:1]))
+
+    small = shrink(plan, lambda tried: any(order.number == 7 for order in tried.orders))
+
+    assert [str(order).strip() for order in small.orders] == ["1.000 s  CloseQueue research"]
+    assert [queue.name for queue in small.queues] == ["division", "research"]
+
+
+def test_a_story_tells_what_only_wide_plans_have() -> None:
+    plan = _wide_plan()
+
+    told = tell(Outcome(plan, "", (), (), (), 0, 0.0))
+
+    assert "vcjob-99 in team: 4 pods" in told
+    assert "plugins env and svc, the second task waits for the first, with a volume" in told
+    assert "finalizers are taken away after 2.0 s; 3 pods, at least 2, after 1.0 s; 5 pods, at least 5" in told
+    assert f"The orders to queues:\n  {min(plan.orders, key=lambda order: order.at)}" in told
+    assert "below division" in told
 
 
 def test_what_is_left_keeps_its_times_and_targets() -> None:

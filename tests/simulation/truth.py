@@ -60,6 +60,11 @@ class PodTruth:
     """The resourceVersion with which it got its node."""
     changed_at: float = 0.0
 
+    @property
+    def group(self) -> str:
+        """The namespace and name of its PodGroup."""
+        return f"{self.key.partition('/')[0]}/{self.job}"
+
 
 @dataclass(slots=True)
 class Truth:

@@ -27,6 +27,7 @@ from tests.simulation.network import Network
 from tests.simulation.plan import Plan
 from tests.simulation.servers import ASKED, BALANCER, Asked, Servers
 from tests.simulation.truth import Truth
+from tests.simulation.volumes import Provisioner
 from tests.simulation.work import Worker
 from volcano_py.apiserver.faults import Fault
 from volcano_py.apiserver.kubelet import InProcessPort, Kubelet
@@ -124,6 +125,7 @@ class World:
         self._upon_answers = self._that_look_at("answered")
         self._upon_seconds = self._that_look_at("now")
         self.worker = Worker(self)
+        self.provisioner = Provisioner(self)
         self.found_at_rest: list[tuple[str, str]] = []
         """What does not hold at rest, as far as was looked."""
         self._at_rest = False
@@ -260,6 +262,7 @@ class World:
             machine.start()
         steps = [(work.at, 0, work.number, self.worker.submit, work) for work in self.plan.work]
         steps += [(strike.at, 1, strike.number, self._begin, strike) for strike in self.plan.strikes]
+        steps += [(order.at, 2, order.number, self.worker.order, order) for order in self.plan.orders]
         for at, _, _, do, what in sorted(steps, key=lambda step: step[:3]):
             await self._until(at)
             do(what)  # type: ignore[arg-type]
@@ -276,6 +279,8 @@ class World:
             self.kubelet = Kubelet(InProcessPort(servers.registry), _STAGES, {"pod-run": 0.7})
             self.kubelet.start()
         servers.create(objects.namespace(objects.SYSTEM))
+        for space in sorted({work.space for work in self.plan.work} - {objects.NAMESPACE}):
+            servers.create(objects.namespace(space))
         for index, cpu in enumerate(self.plan.nodes):
             servers.create(objects.node(f"node-{index}", cpu))
         self.worker.put_queues()
@@ -376,7 +381,7 @@ def simulate(plan: Plan, *, told: bool = False) -> Outcome:
     If it shall be ``told``, the lines also have what programs log, and in words what changes in the cluster; the digest
     is the same. An exception of a fault or of an invariant is raised as :class:`HarnessError`.
     """
-    with _undisturbed(), _faults_are_seen():
+    with _undisturbed(), _faults_are_seen(), programs.without_generating_keys():
         try:
             return copy_context().run(_play, plan, told)
         except HarnessError as error:

@@ -15,7 +15,7 @@ from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.observed import Problem
 from volcano_py.controllers.job.plugins.registry import BUILT_IN
 from volcano_py.controllers.job.policies import Request
-from volcano_py.controllers.job.record import Record, is_older
+from volcano_py.controllers.job.record import Record
 
 ALL_POLICIES = [on("*", "RestartJob")]
 
@@ -45,13 +45,6 @@ def a_job_group(uid: str, resource_version: str, phase: str = "Inqueue") -> PodG
 
 
 # The job
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "older"), [("9", "10", True), ("10", "9", False), ("7", "7", False), ("a", "7", False)]
-)
-def test_versions_are_compared_as_numbers(new: str, old: str, older: bool) -> None:
-    assert is_older(new, old) is older
 
 
 def test_an_older_state_of_a_job_is_ignored_and_so_is_the_same() -> None:

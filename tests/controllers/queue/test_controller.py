@@ -1,5 +1,8 @@
 """Queues on an embedded API server: they exist, have a state and numbers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from structlog.testing import capture_logs
 
 from tests.controllers.managing import (
@@ -11,10 +14,14 @@ from tests.controllers.managing import (
     state,
     status,
 )
+from tests.controllers.queue.test_commands import put_command, waiting
+from tests.daemon.cluster import event_reasons, events, stays
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.queue.controller import QueueController
+from volcano_py.controllers.queue.decision import CountedQueue
+from volcano_py.kube.delivery import Event
 from volcano_py.kube.resource import QUEUES as QUEUE_RESOURCE
 from volcano_py.testing import a_group, manifest
 
@@ -30,6 +37,24 @@ def delete(server: ApiServer, resource: str, name: str, namespace: str | None = 
 
 def status_writes(server: ApiServer) -> int:
     return server.requests.writes().get(("patch", f"{QUEUES}/status"), 0)
+
+
+def queue_controller(manager: ControllerManager) -> QueueController:
+    (found,) = (one for one in manager._controllers if isinstance(one, QueueController))
+    return found
+
+
+@contextmanager
+def late_watch(manager: ControllerManager) -> Iterator[None]:
+    """Let the queue controller see no change of a queue until the block ends."""
+    view, held = queue_controller(manager)._queues, list[Event[CountedQueue]]()
+    show = view.on_events
+    view.on_events = held.extend  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        view.on_events = show  # type: ignore[method-assign]
+        view.on_events(held)
 
 
 async def test_root_and_default_are_made_and_opened(server: ApiServer) -> None:
@@ -106,7 +131,7 @@ async def test_nothing_is_written_when_nothing_changes(server: ApiServer) -> Non
     async with controllers(server.url) as manager:
         await until(lambda: status(server, "default").get("pending") == 1 and state(server, "root") == "Open")
         await until(lambda: state(server, "default") == "Open")
-        (queues,) = (one for one in manager._controllers if isinstance(one, QueueController))
+        queues = queue_controller(manager)
         await until(lambda: queues._queue.backlog == 0)  # counts that are written a little later included
         before = server.requests.writes()
     async with controllers(server.url):
@@ -164,8 +189,8 @@ async def test_the_state_belongs_to_the_field_manager_of_volcano(server: ApiServ
         await until(lambda: state(server, "q") == "Open")
         await set_state(manager, "q", "Closed")
         await until(lambda: _owner_of_state(server, "q") == "")
-        put_group(server, "g", queue="q")
-        await until(lambda: state(server, "q") == "Closing")
+        put_command(server, "OpenQueue", "q")
+        await until(lambda: state(server, "q") == "Open")
 
         assert _owner_of_state(server, "q") == "queue-controller"
 
@@ -176,3 +201,86 @@ def _owner_of_state(server: ApiServer, name: str) -> str:
     applied = [one for one in entries if one["operation"] == "Apply"]
     owners = [one["manager"] for one in applied if "f:state" in one["fieldsV1"].get("f:status", {})]
     return owners[0] if owners else ""
+
+
+async def test_a_queue_that_was_just_closed_is_opened_although_the_watch_does_not_show_it_closed(
+    server: ApiServer,
+) -> None:
+    put_queue(server, "ml")
+    async with controllers(server.url) as manager:
+        await until(lambda: state(server, "ml") == "Open")
+        with late_watch(manager):
+            put_command(server, "CloseQueue", "ml", "first")
+            await until(lambda: not waiting(server))
+            assert state(server, "ml") == "Closed"
+            put_command(server, "OpenQueue", "ml", "second")
+            await until(lambda: not waiting(server))
+
+            assert state(server, "ml") == "Open"
+        await stays(lambda: state(server, "ml") == "Open")
+
+
+async def test_a_closing_queue_stays_closing_although_the_watch_does_not_show_it_yet(server: ApiServer) -> None:
+    put_queue(server, "ml")
+    put_group(server, "a", "ml", "Running")
+    async with controllers(server.url) as manager:
+        await until(lambda: state(server, "ml") == "Open" and status(server, "ml").get("running") == 1)
+        with late_watch(manager):
+            put_command(server, "CloseQueue", "ml")
+            await until(lambda: state(server, "ml") == "Closing" and not waiting(server))
+            put_group(server, "b", "ml", "Running")
+            await until(lambda: status(server, "ml").get("running") == 2)
+        await stays(lambda: state(server, "ml") == "Closing")
+
+
+async def test_a_child_is_not_opened_below_a_parent_that_was_just_closed(server: ApiServer) -> None:
+    put_queue(server, "team", parent="root")
+    put_queue(server, "a", parent="team")
+    async with controllers(server.url) as manager:
+        await until(lambda: state(server, "team") == state(server, "a") == "Open")
+        with late_watch(manager):
+            put_command(server, "CloseQueue", "team")
+            await until(lambda: state(server, "team") == "Closed" and not waiting(server))
+            put_command(server, "OpenQueue", "a")
+            await until(lambda: not waiting(server) and "OpenQueue" in event_reasons(server, "Queue", "a"))
+            told = events(server, "Queue", "a")
+            assert {event["type"] for event in told if event["reason"] == "OpenQueue"} == {"Warning"}
+        await until(lambda: state(server, "a") == "Closed")
+
+
+async def test_a_command_waits_for_what_another_client_has_written_after_us(server: ApiServer) -> None:
+    """The controller knows the queue as closed, so that the command seems to be carried out already."""
+    put_queue(server, "ml")
+    async with controllers(server.url) as manager:
+        await until(lambda: state(server, "ml") == "Open")
+        put_command(server, "CloseQueue", "ml")
+        await until(lambda: state(server, "ml") == "Closed" and not waiting(server))
+        with late_watch(manager):
+            await set_state(manager, "ml", "Open")
+            put_command(server, "CloseQueue", "ml", "later")
+            await stays(lambda: waiting(server) == ["later"])
+
+        await until(lambda: state(server, "ml") == "Closed" and not waiting(server))
+
+
+async def test_a_state_whose_answer_was_lost_is_no_state_of_another_client(server: ApiServer) -> None:
+    put_queue(server, "ml")
+    put_group(server, "a", "ml", "Running")
+    async with controllers(server.url) as manager:
+        await until(lambda: state(server, "ml") == "Open" and status(server, "ml").get("running") == 1)
+        server.faults.add(Fault("drop_after", verb="patch", resource=f"{QUEUES}/status", name="ml", skip=1, times=1))
+        await set_state(manager, "ml", "Closed")
+        await until(lambda: state(server, "ml") == "Closing")
+
+        await stays(lambda: state(server, "ml") == "Closing")
+
+
+async def test_nothing_is_kept_of_a_queue_that_is_gone(server: ApiServer) -> None:
+    put_queue(server, "ml")
+    async with controllers(server.url) as manager:
+        await until(lambda: state(server, "ml") == "Open")
+        delete(server, QUEUES, "ml")
+        queues = queue_controller(manager)
+
+        await until(lambda: queues._known.get("ml") is None)
+        assert "ml" not in queues._known._known

@@ -157,8 +157,11 @@ def test_a_command_opens_a_closed_queue() -> None:
 
 
 @pytest.mark.parametrize(("action", "state"), [(CLOSE, "Closed"), (OPEN, "Open")])
-def test_a_command_that_is_carried_out_again_writes_nothing(action: str, state: str) -> None:
-    assert decision.judge(a_counted_queue(state=state), state, ROOT, {}, action).writes == ()
+def test_a_command_for_the_known_state_writes_it_in_case_somebody_has_changed_it(action: str, state: str) -> None:
+    verdict = decision.judge(a_counted_queue(state=state), state, ROOT, {}, action)
+
+    assert patches(verdict.writes) == [("state", {"state": state})]
+    assert verdict.writes[0].metadata == {"uid": "uid-q", "resourceVersion": "5"}
 
 
 def test_a_queue_that_a_command_closes_stays_closed_when_its_parent_opens() -> None:
@@ -166,9 +169,8 @@ def test_a_queue_that_a_command_closes_stays_closed_when_its_parent_opens() -> N
 
     verdict = decision.judge(queue, "Closed", a_counted_queue("team", "Closed"), {}, CLOSE)
 
-    (write,) = verdict.writes
-    assert isinstance(write, Patch)
-    assert write.body["metadata"]["annotations"] == {MARK: "false"}
+    assert patches(verdict.writes) == [("object", {}), ("state", {"state": "Closed"})]
+    assert verdict.writes[0].body["metadata"]["annotations"] == {MARK: "false"}
 
 
 @pytest.mark.parametrize("state", ["Open", "Unknown"])

@@ -190,7 +190,7 @@ def _edited_at_a_bind(world: "World", strike: Strike) -> Callable[[], None]:
         nonlocal left
         pod = world.servers.get(objects.PODS, key)
         name = "" if pod is None else pod["metadata"].get("annotations", {}).get(objects.GROUP_NAME, "")
-        group = world.servers.get(objects.GROUPS, name, objects.NAMESPACE)
+        group = world.servers.get(objects.GROUPS, name, key.partition("/")[0])
         if group is None or left == 0 or not draws.happens(strike.amount):
             return
         minimum = objects.minimum(group)

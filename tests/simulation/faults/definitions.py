@@ -56,16 +56,17 @@ def _unreadable(world: "World", strike: Strike) -> Callable[[], None]:
     found = [one for one in world.servers.objects(resource) if not _is_spoilt(one)]  # by a strike that lasts still
     existing = draws.one_of(found) if found and draws.happens(0.6) else None
     name = f"unreadable-{strike.number}" if existing is None else existing["metadata"]["name"]
+    space = objects.NAMESPACE if existing is None else existing["metadata"]["namespace"]
     made = registry.inject(_spoilt(_fresh(strike.target, name) if existing is None else existing))
     uid = made.obj["metadata"]["uid"]
     world.strike(strike.kind)
 
     def end() -> None:
-        now = world.servers.get(resource, name, objects.NAMESPACE)
+        now = world.servers.get(resource, name, space)
         if now is None or now["metadata"]["uid"] != uid:
             return
         if existing is None:
-            registry.delete(kind, objects.NAMESPACE, name, DeleteOptions(grace_seconds=0))
+            registry.delete(kind, space, name, DeleteOptions(grace_seconds=0))
         else:
             field = "tolerations" if strike.target == "pod" else "minMember"
             spec = {**now["spec"], field: existing["spec"].get(field)}

@@ -73,11 +73,11 @@ def _patch(world: "World", resource: str, namespace: str | None, name: str, **sp
             raise
 
 
-def delete(world: "World", resource: str, name: str) -> None:
-    """Delete an object in the namespace of the work at once, if it is there."""
-    if world.servers.get(resource, name, objects.NAMESPACE) is not None:
+def delete(world: "World", resource: str, name: str, namespace: str = objects.NAMESPACE) -> None:
+    """Delete an object at once, if it is there."""
+    if world.servers.get(resource, name, namespace) is not None:
         kind = world.servers.registry.resources.named(resource)
-        world.servers.registry.delete(kind, objects.NAMESPACE, name, DeleteOptions(grace_seconds=0))
+        world.servers.registry.delete(kind, namespace, name, DeleteOptions(grace_seconds=0))
 
 
 def _cordon(now: _Moment) -> Callable[[], None]:
@@ -106,7 +106,7 @@ def _take_room(now: _Moment) -> Callable[[], None] | None:
 
 
 def _remove_pod(now: _Moment) -> None:
-    delete(now.world, objects.PODS, now.bind.task.name)
+    delete(now.world, objects.PODS, now.bind.task.name, now.bind.task.namespace)
 
 
 def _refuse_and_remove_pod(now: _Moment) -> None:
@@ -137,7 +137,7 @@ def _delete_node(world: "World", name: str) -> None:
         world.servers.registry.delete(kind, None, name, DeleteOptions())
     for pod in world.servers.objects(objects.PODS):
         if pod["spec"].get("nodeName") == name:
-            delete(world, objects.PODS, pod["metadata"]["name"])
+            delete(world, objects.PODS, pod["metadata"]["name"], pod["metadata"]["namespace"])
 
 
 def _lose_answers_and_lag(now: _Moment) -> Callable[[], None]:
@@ -154,16 +154,16 @@ def _lose_answers_and_lag(now: _Moment) -> Callable[[], None]:
 
 def _delay_and_replace(now: _Moment) -> None:
     """Delay the bind, and replace its pod by another one of its name before it takes effect."""
-    world, name = now.world, now.bind.task.name
-    pod = world.servers.get(objects.PODS, name, objects.NAMESPACE)
+    world, name, space = now.world, now.bind.task.name, now.bind.task.namespace
+    pod = world.servers.get(objects.PODS, name, space)
     if pod is None or pod["metadata"].get("ownerReferences"):
         return
     now.rule(lambda: Fault("delay", delay_s=2.0), verb="create", resource=_BINDING)
 
     def replace() -> None:
-        if world.servers.get(objects.PODS, name, objects.NAMESPACE) is None:
+        if world.servers.get(objects.PODS, name, space) is None:
             return
-        delete(world, objects.PODS, name)
+        delete(world, objects.PODS, name, space)
         kept = ("name", "namespace", "annotations", "labels")
         meta = {key: pod["metadata"][key] for key in kept if key in pod["metadata"]}
         spec = {key: value for key, value in pod["spec"].items() if key not in ("nodeName", "priority", "tolerations")}

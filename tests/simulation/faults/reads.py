@@ -83,12 +83,12 @@ def _gone_as_it_is_read(world: "World", strike: Strike) -> Callable[[], None]:
         if world.servers.get(objects.PODS, name, namespace) is None:
             return None
         wait_no_longer()
-        asked.after = lambda: answer_late(name)
+        asked.after = lambda: answer_late(namespace, name)
         return Fault("delay", delay_s=0.0)
 
-    async def answer_late(name: str) -> None:
+    async def answer_late(namespace: str, name: str) -> None:
         gone_s = draws.between(*_GONE_S)
-        world.later(gone_s, delete, world, objects.PODS, name)
+        world.later(gone_s, delete, world, objects.PODS, name, namespace)
         world.later(gone_s + draws.between(*_SHOWN_S), catch_up)
         await asyncio.sleep(draws.between(*_ANSWERED_S))
 

@@ -7,6 +7,7 @@
 | `caches`, `memory`, `knowledge` | what programs know: as shown at every second, true at rest, nothing forgotten |
 | `evictions` | nobody is evicted for nothing |
 | `jobs`, `workloads`, `statuses`, `texts` | jobs, PodGroups and queues, and what users read about them |
+| `commands` | a command takes effect before it is deleted, and none stays |
 | `tempo`, `bounds` | how often requests are repeated; queues, heaps, tasks |
 | `processes`, `rest` | nothing fails, everything ends, and nothing is left to do |
 """
@@ -16,6 +17,7 @@ from tests.simulation.invariants import (
     binds,
     bounds,
     caches,
+    commands,
     evictions,
     handover,
     jobs,
@@ -57,8 +59,10 @@ INVARIANTS: dict[str, type[Invariant]] = {
         jobs.JobsKeepTheirTable,
         jobs.OnePodPerIndex,
         jobs.JobsHaveTheirPods,
+        jobs.TasksWaitForOthers,
         statuses.StatusesAreTrue,
         versions.PodsOfThePresent,
+        commands.CommandsTakeEffect,
         under_way.NothingUnderWay,
         workloads.OneGroupPerOwner,
         workloads.GroupPhases,

@@ -143,7 +143,7 @@ class EvictionsHelp(Invariant):
 
     def _priority(self, group: str) -> int:
         """Return the highest priority of a pod that this PodGroup has or had."""
-        pods = (pod for pod in self.world.truth.pods.values() if f"{pod.key.partition('/')[0]}/{pod.job}" == group)
+        pods = (pod for pod in self.world.truth.pods.values() if pod.group == group)
         return max((pod.priority for pod in pods), default=0)
 
     @staticmethod

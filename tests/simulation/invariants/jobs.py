@@ -1,5 +1,6 @@
 """Jobs: they take the ways of their table, a lost pod restarts its job, and at rest a job has what it should have."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -178,7 +179,7 @@ class JobsKeepTheirTable(Invariant):
                 if pod.completed or (pod.seen_by is None and not pod.counted):
                     continue
                 if pod.version >= job.version:
-                    name = obj["metadata"]["name"]
+                    name = objects.short_key(obj["metadata"])
                     self.violated(f"job {name} has lost {pod.key} in version {pod.version} and did not restart")
 
 
@@ -212,6 +213,42 @@ class OnePodPerIndex(Invariant):
             self._there[index] = meta["uid"]
 
 
+class TasksWaitForOthers(Invariant):
+    """A pod of a task that depends on others is made only after enough of their pods ran or succeeded once.
+
+    Rests on what the API server has accepted.
+    """
+
+    name = "tasks wait for others"
+
+    def __init__(self, world: "World") -> None:
+        super().__init__(world)
+        self._tasks: dict[str, list[dict[str, Any]]] = {}  # by uid of a job in which a task depends on others
+        self._ready: dict[tuple[str, str], set[str]] = {}  # by uid of the job and task -> uids of pods
+
+    def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
+        """Follow jobs, and look at their pods."""
+        obj = event.stored.obj
+        if resource == objects.JOBS:
+            tasks = obj["spec"]["tasks"]
+            if any("dependsOn" in task for task in tasks):
+                self._tasks[obj["metadata"]["uid"]] = tasks
+        elif resource == objects.PODS and self._tasks and (tasks := self._tasks.get(_owner(obj["metadata"]), [])):
+            job, task = _owner(obj["metadata"]), _index(obj["metadata"])[0]
+            if obj.get("status", {}).get("phase") in ("Running", "Succeeded"):
+                self._ready.setdefault((job, task), set()).add(obj["metadata"]["uid"])
+            if event.type == "ADDED":
+                self._look(event.stored.key, job, task, tasks)
+
+    def _look(self, pod: str, job: str, task: str, tasks: list[dict[str, Any]]) -> None:
+        needed = {one["name"]: one.get("minAvailable") or 0 for one in tasks}
+        others = [name for one in tasks if one["name"] == task for name in one.get("dependsOn", {}).get("name", ())]
+        for other in others:
+            ready = len(self._ready.get((job, other), ()))
+            if ready < needed.get(other, 0):
+                self.violated(f"pod {pod} is made, and {ready} pods of task {other} were ready, not {needed[other]}")
+
+
 class JobsHaveTheirPods(Invariant):
     """At rest, a job that is under way has its PodGroup and, once that is admitted, one pod for every task and index.
 
@@ -237,7 +274,7 @@ class JobsHaveTheirPods(Invariant):
             self.violated(f"the job of {sorted(pod['metadata']['name'] for pod in orphans)} is gone")
 
     def _look(self, job: dict[str, Any], group: dict[str, Any] | None, pods: list[dict[str, Any]]) -> None:
-        name, status = job["metadata"]["name"], job.get("status", {})
+        name, status = objects.short_key(job["metadata"]), job.get("status", {})
         phase = status.get("state", {}).get("phase", "")
         alive = [pod for pod in pods if pod["status"].get("phase") not in _ENDED]
         if phase in _AT_REST:
@@ -258,10 +295,23 @@ class JobsHaveTheirPods(Invariant):
         admitted = group.get("status", {}).get("phase", "") not in ("", keys.PHASE_PENDING)
         asked = {(task["name"], str(index)) for task in job["spec"]["tasks"] for index in range(task["replicas"])}
         found = {_index(pod["metadata"]) for pod in pods} | completed(status)
-        missing = asked - found if admitted and status["state"].get("reason") != "FailedCreate" else set()
+        waits = {task["name"] for task in job["spec"]["tasks"] if _waits(task, job["spec"]["tasks"], pods, status)}
+        due = {index for index in asked if index[0] not in waits}
+        missing = due - found if admitted and status["state"].get("reason") != "FailedCreate" else set()
         if missing or found - asked:
             more = sorted(found - asked)
             self.violated(f"job {name} is {phase}; pods that are missing: {sorted(missing)}, that are too many: {more}")
+
+
+def _waits(
+    task: dict[str, Any], tasks: list[dict[str, Any]], pods: list[dict[str, Any]], status: dict[str, Any]
+) -> bool:
+    """Say whether a task depends on one that has too few pods which run or have succeeded."""
+    ready = Counter(task for task, _ in completed(status))
+    for pod in pods:
+        ready[_index(pod["metadata"])[0]] += pod["status"].get("phase") in ("Running", "Succeeded")
+    needed = {one["name"]: one.get("minAvailable") or 0 for one in tasks}
+    return any(ready[name] < needed[name] for name in task.get("dependsOn", {}).get("name", ()))
 
 
 def completed(status: dict[str, Any]) -> set[tuple[str, str]]:

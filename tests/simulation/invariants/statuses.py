@@ -21,6 +21,15 @@ def _phase(pod: Mapping[str, Any]) -> str:
     return _TERMINATING if "deletionTimestamp" in pod["metadata"] else str(pod["status"].get("phase", "Pending"))
 
 
+def _key(obj: Mapping[str, Any]) -> str:
+    return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+
+
+def _group(pod: Mapping[str, Any]) -> str:
+    """Return the PodGroup that a pod names, with its namespace."""
+    return f"{pod['metadata']['namespace']}/{pod['metadata'].get('annotations', {}).get(objects.GROUP_NAME, '')}"
+
+
 class StatusesAreTrue(Invariant):
     """At rest, jobs count their pods, PodGroups theirs, and queues their PodGroups and what their pods hold.
 
@@ -52,32 +61,40 @@ class StatusesAreTrue(Invariant):
             if status.get("state", {}).get("phase") in _FINISHED:
                 found |= Counter({name: status.get(name, 0) for name in ("succeeded", "failed")})  # pods may be gone
             names = (*(phase.lower() for phase in _PHASES), _TERMINATING.lower())
-            self._compare(f"job {job['metadata']['name']}", status, {name: found[name] for name in names})
+            self._compare(f"job {objects.short_key(job['metadata'])}", status, {name: found[name] for name in names})
 
     def _groups(self, pods: list[dict[str, Any]]) -> None:
         counts: dict[str, Counter[str]] = {}
         for pod in pods:
-            name = pod["metadata"].get("annotations", {}).get(objects.GROUP_NAME, "")
-            counts.setdefault(name, Counter())[_phase(pod).lower()] += 1
+            counts.setdefault(_group(pod), Counter())[_phase(pod).lower()] += 1
         for group in self.world.servers.objects(objects.GROUPS):
-            name = group["metadata"]["name"]
+            name = _key(group)
             found = counts.get(name, Counter())
             true = {phase: found[phase] for phase in ("running", "succeeded", "failed")}
-            self._compare(f"PodGroup {name}", group.get("status", {}), true)
+            self._compare(f"PodGroup {objects.short_key(group['metadata'])}", group.get("status", {}), true)
 
     def _queues(self, pods: list[dict[str, Any]]) -> None:
         phases: dict[str, Counter[str]] = {}
         queue_of: dict[str, str] = {}
         for group in self.world.servers.objects(objects.GROUPS):
             queue = group["spec"].get("queue") or keys.DEFAULT_QUEUE
-            queue_of[group["metadata"]["name"]] = queue
+            queue_of[_key(group)] = queue
             phases.setdefault(queue, Counter())[(group.get("status", {}).get("phase") or "Pending").lower()] += 1
         held: Counter[str] = Counter()
         for pod in pods:
             if pod["spec"].get("nodeName") and pod["spec"]["schedulerName"] == "volcano" and _phase(pod) in _HOLD:
-                queue = queue_of.get(pod["metadata"].get("annotations", {}).get(objects.GROUP_NAME, ""), "")
+                queue = queue_of.get(_group(pod), "")
                 for container in pod["spec"]["containers"]:
                     held[queue] += quantity(container["resources"]["requests"]["cpu"])
+        parents = {
+            queue["metadata"]["name"]: queue["spec"].get("parent", "")
+            for queue in self.world.servers.objects(objects.QUEUES)
+        }
+        for name, cpus in tuple(held.items()):
+            above = parents.get(name, "")
+            while above:
+                held[above] += cpus
+                above = parents.get(above, "")
         for queue in self.world.servers.objects(objects.QUEUES):
             name, status = queue["metadata"]["name"], queue.get("status", {})
             found = phases.get(name, Counter())

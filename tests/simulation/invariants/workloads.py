@@ -27,7 +27,7 @@ class OneGroupPerOwner(Invariant):
         super().__init__(world)
         self._there: dict[str, str] = {}  # owner's uid -> key of the group
         self._named: set[str] = set()  # uids of pods whose creator has named a group
-        self._deleted: set[str] = set()  # names of groups that were deleted
+        self._deleted: set[str] = set()  # keys of groups that were deleted
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Look at groups that come and go."""
@@ -39,7 +39,7 @@ class OneGroupPerOwner(Invariant):
             return
         owner, key = owner_of(event.stored.obj["metadata"]), event.stored.key
         if event.type == "DELETED":
-            self._deleted.add(event.stored.obj["metadata"]["name"])
+            self._deleted.add(key)
         if not owner:
             return
         if event.type == "DELETED":
@@ -57,10 +57,7 @@ class OneGroupPerOwner(Invariant):
                 continue
             if not pod.job:
                 self.violated(f"pod {pod.key} has no PodGroup")
-            elif (
-                pod.job not in self._deleted
-                and self.world.servers.get(objects.GROUPS, pod.job, objects.NAMESPACE) is None
-            ):
+            elif pod.group not in self._deleted and self.world.servers.get(objects.GROUPS, pod.group) is None:
                 self.violated(f"PodGroup {pod.job} of pod {pod.key} does not exist")
 
 
@@ -74,13 +71,14 @@ class GroupPhases(Invariant):
 
     def at_rest(self) -> None:
         """Compare groups with pods."""
-        placed: Counter[str] = Counter(pod.job for pod in self.world.truth.pods.values() if pod.there and pod.node)
+        placed: Counter[str] = Counter(pod.group for pod in self.world.truth.pods.values() if pod.there and pod.node)
         for group in self.world.servers.objects(objects.GROUPS):
-            name, phase = group["metadata"]["name"], (group.get("status") or {}).get("phase") or "Pending"
-            if phase == "Running" and not placed[name]:
+            name, phase = objects.short_key(group["metadata"]), (group.get("status") or {}).get("phase") or "Pending"
+            on_nodes = placed[f"{group['metadata']['namespace']}/{group['metadata']['name']}"]
+            if phase == "Running" and not on_nodes:
                 self.violated(f"PodGroup {name} is Running and none of its pods is on a node")
-            if phase in ("Pending", "Inqueue") and placed[name] >= max(1, group["spec"].get("minMember", 1)):
-                self.violated(f"PodGroup {name} is {phase} and {placed[name]} of its pods are on nodes")
+            if phase in ("Pending", "Inqueue") and on_nodes >= max(1, group["spec"].get("minMember", 1)):
+                self.violated(f"PodGroup {name} is {phase} and {on_nodes} of its pods are on nodes")
 
 
 def owner_of(meta: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ That commit has no jobs and no webhooks, and names many of its parts differently
 import asyncio
 import copy
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -165,6 +166,11 @@ class Tokens:
             return self.header(machine.name)
 
         return Credentials(URL, authorization=self.header(machine.name), refresh=read, clock=machine.clock)
+
+
+def without_generating_keys() -> AbstractContextManager[None]:
+    """Do nothing: there are no jobs."""
+    return nullcontext()
 
 
 class Raising:

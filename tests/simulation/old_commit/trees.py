@@ -23,11 +23,12 @@ _CHANGES: Final = (
     ("world.py", *_OWN_FAULTS),
     ("insight.py", " & ~TaskTrait.BACKING_OFF", ""),
     ("drawing.py", "_WITH_WEBHOOKS: Final = 0.25", "_WITH_WEBHOOKS: Final = 0.0"),
+    ("drawing.py", "_WIDE: Final = 0.33", "_WIDE: Final = 0.0"),  # nobody carried out commands
     ("invariants/__init__.py", "        processes.RequestsEnd,\n", ""),  # its watches lasted for ten minutes
 )
 """What of the simulation that commit has not: file, what stands there, and what takes its place."""
-_OF_JOBS: Final = re.compile(r"^ +(jobs|versions)\.\w+,\n", re.MULTILINE)
-"""Invariants that need jobs; that commit has none."""
+_OF_JOBS: Final = re.compile(r"^ +(jobs|versions|commands)\.\w+,\n", re.MULTILINE)
+"""Invariants that need jobs or Commands; that commit has none."""
 _PARTS: Final = ("volcano_py", "conf", "manifests")
 
 

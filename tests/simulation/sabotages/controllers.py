@@ -61,7 +61,8 @@ SABOTAGES: Final = (
     Sabotage(
         "queue-counts-lost",
         "volcano_py/controllers/queue/controller.py",
-        "        for write in verdict.writes:\n            await self._writer.write(write)\n"
+        "        for write in verdict.writes:\n"
+        "            self._known.answered(name, await self._writer.answered(write))\n"
         "        for event in verdict.events:",
         "        for write in verdict.writes:\n"
         "            from volcano_py.kube.errors import ApiError\n\n"
@@ -73,6 +74,36 @@ SABOTAGES: Final = (
         "A queue shows numbers of PodGroups that are not so.",
         ("statuses are true",),
         ("* [*] queues*",),
+    ),
+    Sabotage(
+        "own-write-of-a-queue-not-known",
+        "volcano_py/controllers/queue/known.py",
+        "        if queue.metadata.uid == known.newest.metadata.uid:\n            _take(known, queue)",
+        "        del queue",
+        "A queue that was closed while the watch was late becomes Unknown.",
+        ("commands take effect",),
+        ("order CloseQueue", "watch stalls*|older state watches|watches of a process stall controllers-0"),
+    ),
+    Sabotage(
+        "command-for-a-queue-deleted-first",
+        "volcano_py/controllers/queue/controller.py",
+        "                await self._synchronise(queue, command.action)\n            self._done.add(meta.uid)",
+        "                await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))\n"
+        "                self._deleted.add(meta.uid)\n"
+        "                await self._synchronise(queue, command.action)\n"
+        "            self._done.add(meta.uid)",
+        "A command for a queue is lost if its write fails, as in Volcano.",
+        ("commands take effect",),
+        ("order CloseQueue", "* [*] queues*"),
+    ),
+    Sabotage(
+        "depends-on-ignored",
+        "volcano_py/controllers/job/depends_on.py",
+        "    return task is None or task.min_available is None or ready >= task.min_available",
+        "    return task is None or task.min_available is None or ready >= 0",
+        "The workers of a job start before its master runs, and fail.",
+        ("tasks wait for others",),
+        ("order *", "work vcjob"),
     ),
     Sabotage(
         "annotated-before-written",

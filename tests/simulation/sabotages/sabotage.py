@@ -27,8 +27,9 @@ class Sabotage:
     found_by: tuple[str, ...]
     """The invariants that should find it, by name."""
     likely: tuple[str, ...] = ()
-    """What a plan should have so that it may be found: patterns of "<fault> <target>", "work <kind>", "conf <name>" or
-    "command <action>", several of them separated by "|". Seeds whose plans match most of them are tried first.
+    """What a plan should have so that it may be found: patterns of "<fault> <target>", "work <kind>", "conf <name>",
+    "command <action>" or "order <action>", several of them separated by "|". Seeds whose plans match most of them are
+    tried first.
     """
 
     def apply(self, text: str) -> str:
@@ -46,6 +47,7 @@ class Sabotage:
         """Return a sort key of plans: those first that match most patterns, by faults that meet and last long."""
         others = [*(f"work {work.kind}" for work in plan.work), f"conf {plan.conf}"]
         others += [f"command {action}" for work in plan.work for _, action in work.commands]
+        others += [f"order {order.action}" for order in plan.orders]
         unmatched = 0
         faults: list[list[Strike]] = []
         for pattern in self.likely:

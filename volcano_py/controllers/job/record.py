@@ -24,12 +24,8 @@ from volcano_py.controllers.job.plugins.contract import PluginFactory, PluginObj
 from volcano_py.controllers.job.plugins.registry import Plugins, build_plugins
 from volcano_py.controllers.job.pods import PodFactory
 from volcano_py.controllers.job.unseen import Created, Unseen
+from volcano_py.controllers.versions import is_older
 from volcano_py.kube.resource import PODGROUPS, PODS
-
-
-def is_older(version: str, than: str) -> bool:
-    """Say whether a resourceVersion is older than another; versions that are no numbers cannot be compared."""
-    return version.isdigit() and than.isdigit() and int(version) < int(than)
 
 
 class Record:

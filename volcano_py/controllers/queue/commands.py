@@ -1,8 +1,8 @@
 """Commands for queues: which there are, in which order they are carried out, and which are refused.
 
 A command is carried out first and deleted then. If the process ends in between, the next one carries it out again;
-opening an open queue and closing a closed one change nothing. Volcano deletes first, and may lose the command. What is
-being deleted, and stays because of a finalizer, was carried out or withdrawn.
+opening an open queue and closing a closed one write the same state again. Volcano deletes first, and may lose the
+command. What is being deleted, and stays because of a finalizer, was carried out or withdrawn.
 """
 
 from typing import Any, Final

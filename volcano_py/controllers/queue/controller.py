@@ -12,6 +12,7 @@ from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import UNSERVED_S, ControllerContext
 from volcano_py.controllers.queue import commands, decision
 from volcano_py.controllers.queue.decision import CountedQueue
+from volcano_py.controllers.queue.known import KnownQueues
 from volcano_py.controllers.recent import Recent
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Delete
@@ -43,7 +44,7 @@ class QueueController:
         self._queues: View[CountedQueue] = View()
         self._counts: dict[str, Counter[str]] = {}  # queue -> phase -> PodGroups
         self._children: dict[str, set[str]] = {}  # queue -> queues that name it as their parent
-        self._states: dict[str, tuple[str, str]] = {}  # queue -> uid and last known state
+        self._known = KnownQueues()
         self._commands: View[Command] = View(commands.is_for_queues)
         self._orders: dict[str, dict[str, float]] = {}  # queue -> its commands, and when they were first seen
         self._deleted: Recent[str] = Recent(context.clock)  # uids of commands that the watch may still show
@@ -86,8 +87,8 @@ class QueueController:
             self._children.get(before.spec.parent, set()).discard(name)
         if after is not None:
             self._children.setdefault(after.spec.parent, set()).add(name)
-        elif name in self._states:
-            del self._states[name]
+            self._known.show(name, after)
+        elif self._known.gone(name):
             self._metrics.queue_gone(name)
         self._queue.add(name)
         if before is None or after is None or before.status.state != after.status.state:
@@ -139,7 +140,7 @@ class QueueController:
         if not self._served(QUEUES):
             self._queue.add_later(name, UNSERVED_S)
             return
-        queue = self._queues.get(name)
+        queue = self._known.get(name)
         if queue is None and name in self._required and await self._writer.write(decision.missing(name)):
             log.info("queue created", queue=name)
         command = self._next_command(name)
@@ -154,7 +155,6 @@ class QueueController:
         """Bring a queue up to date, and carry out an action."""
         name = queue.metadata.name
         counts = self._counts.get(name, Counter())
-        uid, was = self._states.get(name, ("", None))
         parent = self._parent_of(queue)
         missing = queue.spec.parent if parent is None and name != keys.ROOT_QUEUE else ""
         if missing and missing not in self._required:  # required queues are created in a moment
@@ -163,19 +163,20 @@ class QueueController:
                 queue=name,
                 parent=queue.spec.parent,
             )
-        verdict = decision.judge(queue, was if uid == queue.metadata.uid else None, parent, counts, action)
+        verdict = decision.judge(queue, self._known.last_state(name), parent, counts, action)
+        self._known.sending(name, verdict.state)
         for write in verdict.writes:
-            await self._writer.write(write)
+            self._known.answered(name, await self._writer.answered(write))
         for event in verdict.events:
             self._events.record(event)
-        if self._queues.get(name) is not None:
-            self._states[name] = (queue.metadata.uid, verdict.state)
+        if self._known.get(name) is not None:
+            self._known.stored(name, verdict.state)
             self._metrics.queue(name, counts)
         if verdict.state != queue.status.state:
             log.info("queue changes its state", queue=name, before=queue.status.state, state=verdict.state)
 
     def _parent_of(self, queue: CountedQueue) -> CountedQueue | None:
-        return self._queues.get(queue.spec.parent) if queue.spec.parent else None
+        return self._known.get(queue.spec.parent) if queue.spec.parent else None
 
     # Commands
 

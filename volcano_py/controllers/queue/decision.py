@@ -92,11 +92,12 @@ def judge(
         elif by_parent == _TRUE and (state == keys.QUEUE_OPEN or action == commands.CLOSE):
             mark = _FALSE  # it was opened or closed on its own
     spec = _spec(queue, by_parent, mark)
+    ordered = action in (commands.OPEN, commands.CLOSE)
     events = _events(queue, told, state, left, parent if told != action else None)
     # This order lets the next start repair what is missing if the process ends between two writes.
     if mark == _FALSE and state == keys.QUEUE_OPEN:
-        return Verdict(state, (*_status(queue, state, counts, guarded=True), *spec), events)
-    return Verdict(state, (*spec, *_status(queue, state, counts, guarded=not spec)), events)
+        return Verdict(state, (*_status(queue, state, counts, guarded=True, ordered=ordered), *spec), events)
+    return Verdict(state, (*spec, *_status(queue, state, counts, guarded=not spec, ordered=ordered)), events)
 
 
 def _events(
@@ -134,10 +135,10 @@ def _spec(queue: CountedQueue, by_parent: str | None, mark: str | None) -> list[
     return [Patch(QUEUES, "", queue.metadata.name, {"metadata": meta, **body})]
 
 
-def _status(queue: CountedQueue, state: str, counts: Mapping[str, int], *, guarded: bool) -> list[Write]:
+def _status(queue: CountedQueue, state: str, counts: Mapping[str, int], *, guarded: bool, ordered: bool) -> list[Write]:
     name, uid = queue.metadata.name, queue.metadata.uid
     writes: list[Write] = []
-    if state != queue.status.state:
+    if ordered or state != queue.status.state:  # what a command asks for may be there only as far as is known here
         # The resourceVersion protects a state that another client changes, unless our own write has just changed it.
         version = {"resourceVersion": queue.metadata.resource_version} if guarded else {}
         writes.append(ApplyStatus(QUEUES, name, {"uid": uid, **version}, {"state": state}, STATE_MANAGER))
