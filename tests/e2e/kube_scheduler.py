@@ -19,10 +19,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+import msgspec
 import yaml
 
 from tests.controlplane.servers import SCHEDULER
@@ -51,6 +52,8 @@ CLAIM_WAYS: Final = {
 }
 NOBODY: Final = "node(s) didn't match scheduler-enforced node affinity"
 GROUP: Final = "kubescheduler.config.k8s.io/v1"
+
+T = TypeVar("T")
 
 _ACCOUNT: Final = "judge"
 _SCORED, _CHOSEN = "Plugin scored node for pod", "Attempting to bind pod to node"
@@ -158,6 +161,11 @@ class Judge:
             "podMaxBackoffSeconds": _NO_RETRY,
             "profiles": list(self._profiles),
         }
+
+
+def typed(wire: Mapping[str, Any], kind: type[T]) -> T:
+    """Return an object as this scheduler reads it: from JSON, so that what it does not decode stays JSON."""
+    return msgspec.json.decode(msgspec.json.encode(wire), type=kind)
 
 
 def may_only_look(plane: ControlPlane) -> None:

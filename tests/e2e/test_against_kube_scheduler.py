@@ -11,13 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 import pytest
 
 from tests.controlplane.servers import SCHEDULER
 from tests.e2e.control_plane import ControlPlane, Options
-from tests.e2e.kube_scheduler import FILTERS, NOBODY, REFUSING, WAYS, Judge, Judgement, may_only_look
+from tests.e2e.kube_scheduler import FILTERS, NOBODY, REFUSING, WAYS, Judge, Judgement, may_only_look, typed
 from tests.e2e.random_clusters import PODS, RUNTIME_CLASS, RandomCluster, create, random_cluster, remove
 from tests.e2e.random_pods import NAMESPACES, Wire
 from tests.framework.sessions import a_session
@@ -127,13 +126,11 @@ class _OurJudge:
     """This scheduler's judgement of the same pods."""
 
     def __init__(self, plane: ControlPlane) -> None:
-        objects = [
-            msgspec.convert(one, kind) for kind, path in LISTS.items() for one in plane.request("GET", path)["items"]
-        ]
+        objects = [typed(one, kind) for kind, path in LISTS.items() for one in plane.request("GET", path)["items"]]
         self._cache: ClusterCache = a_cluster(*objects)
 
     def says(self, wire: Wire) -> dict[str, Any]:
-        pod = msgspec.convert(wire | {"spec": wire["spec"] | {"schedulerName": "volcano"}}, Pod)
+        pod = typed(wire | {"spec": wire["spec"] | {"schedulerName": "volcano"}}, Pod)
         added(self._cache, pod)
         by_filter = self._by_filter(pod)
         said: dict[str, Any] = {way: _first(by_filter, filters, NOBODY) for way, filters in REFUSING.items()}

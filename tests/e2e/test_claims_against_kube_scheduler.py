@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 import pytest
 
 from tests.controlplane.servers import SCHEDULER
 from tests.e2e import random_storage as made
 from tests.e2e.control_plane import ControlPlane, Options
-from tests.e2e.kube_scheduler import CLAIM_PROFILES, CLAIM_WAYS, NOBODY, Judge, may_only_look
+from tests.e2e.kube_scheduler import CLAIM_PROFILES, CLAIM_WAYS, NOBODY, Judge, may_only_look, typed
 from tests.e2e.random_clusters import PODS
 from tests.e2e.random_pods import Wire
 from tests.e2e.random_storage import RandomStorage, random_storage
@@ -141,13 +140,11 @@ class _OurJudge:
     """This scheduler's judgement of the same pods."""
 
     def __init__(self, plane: ControlPlane) -> None:
-        objects = [
-            msgspec.convert(one, kind) for kind, path in LISTS.items() for one in plane.request("GET", path)["items"]
-        ]
+        objects = [typed(one, kind) for kind, path in LISTS.items() for one in plane.request("GET", path)["items"]]
         self._cache: ClusterCache = a_cluster(*objects)
 
     def says(self, wire: Wire) -> dict[str, Any]:
-        pod = msgspec.convert(wire | {"spec": wire["spec"] | {"schedulerName": "volcano"}}, Pod)
+        pod = typed(wire | {"spec": wire["spec"] | {"schedulerName": "volcano"}}, Pod)
         added(self._cache, pod)
         ssn, task, _ = self._open(pod, PredicatesArgs())
         volumes = ssn.state.volumes
