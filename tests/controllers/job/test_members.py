@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.controllers.job.builders import NOW, a_job_pod_body, a_member
+from volcano_py.api import keys
+from volcano_py.controllers.job import objects
 from volcano_py.controllers.job.members import ENDED, Member, Members
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.phases import Counts
@@ -92,6 +94,27 @@ def test_a_pod_is_read_with_all_that_decisions_need() -> None:
     assert (pod.name, pod.task, pod.index, pod.uid, pod.version) == ("train-worker-3", "worker", 3, "u", 2)
     assert (pod.phase, pod.exit_code, pod.restarts, pod.partition) == ("Failed", 7, 2, "1")
     assert (pod.created, pod.resource_version, pod.deleting, pod.killed) == (NOW, "9", False, False)
+
+
+@pytest.mark.parametrize(
+    ("mark", "deleting", "killed", "dropped"),
+    [
+        (objects.KILLED, True, True, False),
+        (objects.KILLED, False, True, False),
+        (objects.NOT_NEEDED, True, False, True),
+        (objects.NOT_NEEDED, False, False, False),  # it was not deleted after all, and may be needed again
+        ("", True, False, False),
+    ],
+)
+def test_a_pod_says_for_the_next_process_why_the_controller_deletes_it(
+    mark: str, deleting: bool, killed: bool, dropped: bool
+) -> None:
+    body = a_job_pod_body(deleting=deleting)
+    body["metadata"]["annotations"][keys.OUT_OF_SYNC] = mark
+
+    pod = Member.of(msgspec.convert(body, JobPod))
+
+    assert (pod.killed, pod.dropped) == (killed, dropped)
 
 
 def test_a_pod_without_the_marks_of_a_job_is_read_as_of_no_task() -> None:

@@ -353,24 +353,26 @@ class CarryOut:
         assert job is not None
         namespace = job.metadata.namespace
 
-        async def kill(member: Member, turn: int) -> None:
-            member.killed = True  # from now on, its end is no eviction
+        async def delete(member: Member, mark: str, turn: int) -> None:
             if not member.deleting:
-                body = {"metadata": {"uid": member.uid, "annotations": {keys.OUT_OF_SYNC: "true"}}}
-                await self._writer.answered(Patch(PODS, namespace, member.name, body), turn)
+                meta = {"uid": member.uid, "annotations": {keys.OUT_OF_SYNC: mark}}
+                await self._writer.answered(Patch(PODS, namespace, member.name, {"metadata": meta}), turn)
             await self._writer.answered(Delete(PODS, namespace, member.name, member.uid), turn)
             record.members.mark_deleting(member.name, member.uid)
+
+        async def kill(member: Member, turn: int) -> None:
+            member.killed = True  # from now on, its end is no eviction
+            await delete(member, objects.KILLED, turn)
 
         async def drop(member: Member, turn: int) -> None:
             member.dropped = True
             try:
-                await self._writer.answered(Delete(PODS, namespace, member.name, member.uid), turn)
+                await delete(member, objects.NOT_NEEDED, turn)
             except errors.ApiError as error:
                 now = record.members.get(member.name)
                 if not error.maybe_applied and now is not None and now.uid == member.uid:
                     now.dropped = False
                 raise
-            record.members.mark_deleting(member.name, member.uid)
 
         try:
             await each_in_turn(self._writer, plan.kill, kill)

@@ -56,6 +56,7 @@ class Member(msgspec.Struct, gc=False):
         annotations = meta.annotations
         phase = status.phase or PENDING
         task, index = objects.task_and_index(meta)
+        deleting = meta.deletion_timestamp is not None
         member = cls(
             meta.name,
             meta.uid,
@@ -63,8 +64,9 @@ class Member(msgspec.Struct, gc=False):
             task,
             index,
             phase if phase in _PHASES else UNKNOWN,
-            meta.deletion_timestamp is not None,
-            annotations.killed == "true",
+            deleting,
+            annotations.deleted == objects.KILLED,
+            dropped=deleting and annotations.deleted == objects.NOT_NEEDED,
             partition=meta.labels.partition,
             created=meta.creation_timestamp,
             resource_version=meta.resource_version,

@@ -15,6 +15,9 @@ from volcano_py.kube.resource import VCJOBS
 _NUMBER: Final = re.compile("[0-9]{1,10}")  # of 32 bits
 LOST: Final = -1
 """The index of a pod that says none."""
+KILLED: Final = "true"
+NOT_NEEDED: Final = "not-needed"
+"""Why the controller deletes a pod (annotation `keys.OUT_OF_SYNC`): Volcano knows the first. It is no eviction."""
 LATE_S: Final = 30.0
 """A pod that has not gone so long after its grace period needs somebody's help."""
 
@@ -70,7 +73,7 @@ class PodAnnotations(Wire, frozen=True):
 
     task: str = msgspec.field(default="", name=keys.TASK_SPEC)
     version: str = msgspec.field(default="", name=keys.JOB_VERSION)
-    killed: str = msgspec.field(default="", name=keys.OUT_OF_SYNC)
+    deleted: str = msgspec.field(default="", name=keys.OUT_OF_SYNC)
     retry: str = msgspec.field(default="", name=keys.JOB_RETRY_COUNT)
 
 

@@ -10,6 +10,8 @@ from tests.controllers.job.simulation.causes import Causes, index_of, task_of, v
 from tests.controllers.job.simulation.incarnation import Incarnation
 from tests.controllers.job.simulation.server import Obj, Server, is_killed
 from tests.controllers.job.simulation.specs import NAME
+from volcano_py.api import keys
+from volcano_py.controllers.job import objects
 from volcano_py.controllers.job.members import Members
 from volcano_py.kube.resource import COMMANDS, PODGROUPS, PODS, VCJOBS, Resource
 from volcano_py.model.decisions import RecordEvent
@@ -93,7 +95,8 @@ class Auditor:
             pod = self._server.find(PODS, name)
             uid = body if isinstance(body, str) else body["metadata"]["uid"]
             if pod is not None and pod["metadata"]["uid"] == uid:
-                self._kills(job, pod, marks=verb == "patch")
+                marks = verb == "patch" and body["metadata"]["annotations"][keys.OUT_OF_SYNC] == objects.KILLED
+                self._kills(job, pod, marks=marks)
         elif resource is COMMANDS:
             self._settles(job, name)
 
