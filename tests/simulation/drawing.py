@@ -154,10 +154,7 @@ def _widened_work(plan: Plan, work: Work) -> Work:
 
 
 def _draw_orders(plan: Plan, queues: tuple[Queue, ...]) -> tuple[Order, ...]:
-    """Return orders that close queues, most of them to be opened again, some of them at once.
-
-    With webhooks, a closed queue refuses jobs; there, each queue is open at the end.
-    """
+    """Return orders that close queues, most of them to be opened again, some of them at once."""
     draws = Draws(plan.seed, "orders")
     orders: list[Order] = []
     at = 0.0
@@ -169,8 +166,4 @@ def _draw_orders(plan: Plan, queues: tuple[Queue, ...]) -> tuple[Order, ...]:
         orders.append(Order(len(orders), round(at, 3), "CloseQueue", queue))
         if opened:
             orders.append(Order(len(orders), round(again, 3), "OpenQueue", queue))
-    if plan.webhooks:
-        last = round(plan.size.length_s * 0.95, 3)
-        for queue in dict.fromkeys(order.queue for order in orders):
-            orders.append(Order(len(orders), last, "OpenQueue", queue))
     return tuple(orders)

@@ -35,12 +35,6 @@ def test_names_are_unique_in_a_namespace_and_some_are_in_both(wide: list[Plan]) 
     assert any(len({work.name for work in plan.work}) < len(plan.work) for plan in wide)
 
 
-def test_with_webhooks_no_queue_stays_closed(wide: list[Plan]) -> None:
-    for plan in wide:
-        last = {order.queue: order.action for order in sorted(plan.orders, key=lambda order: order.at)}
-        assert not plan.webhooks or set(last.values()) == {"OpenQueue"}
-
-
 def test_nodes_faults_and_times_of_a_wide_plan_are_those_of_the_plan_that_is_not(
     wide: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from tests.simulation.loop import OUTSIDE, PROCESS, Endless, HarnessError, Proce
 from tests.simulation.machines import Machine
 from tests.simulation.narrator import Narrator
 from tests.simulation.network import Network
-from tests.simulation.plan import Plan
+from tests.simulation.plan import Order, Plan
 from tests.simulation.servers import ASKED, BALANCER, Asked, Servers
 from tests.simulation.truth import Truth
 from tests.simulation.volumes import Provisioner
@@ -44,6 +44,8 @@ SETTLES_S: Final = 75.0
 _CYCLE_S: Final = (0.005, 0.25)
 """How long a part of a cycle lasts."""
 _THREAD_S: Final = (0.0005, 0.005)
+_LAST_ORDERS: Final = 1000  # the number of the first order that does not belong to the plan
+_NEXT_ORDER_S: Final = 5.0
 _STAGES: Final = [stage for stage in load_stages() if stage.name != "node-heartbeat"]
 
 
@@ -268,6 +270,8 @@ class World:
             do(what)  # type: ignore[arg-type]
         await self._until(self.plan.size.length_s)
         self._heal()
+        if self.plan.webhooks:  # they refuse the new PodGroup of a job that restarts in a closed queue
+            await self._open_queues()
         await self._come_to_rest()
 
     def _start_cluster(self) -> None:
@@ -339,6 +343,14 @@ class World:
                 machine.start()
         self.last_fault_at = self.loop.time()
         self.history.note("calm", "all faults are over")
+
+    async def _open_queues(self) -> None:
+        """Let users open what they have closed: a parent, and its children a while later."""
+        parents = {queue.name: queue.parent for queue in self.plan.queues}
+        closed = {order.queue for order in self.plan.orders}
+        for number, queue in enumerate(sorted(closed, key=lambda name: (bool(parents.get(name)), name)), _LAST_ORDERS):
+            self.worker.order(Order(number, self.loop.time(), "OpenQueue", queue))
+            await self._until(self.loop.time() + _NEXT_ORDER_S)
 
     async def _come_to_rest(self) -> None:
         """Wait until nothing is written any more, then ask all invariants."""
