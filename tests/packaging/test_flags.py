@@ -41,7 +41,7 @@ VOLCANOS = """
     leader-elect leader-elect-lease-duration leader-elect-renew-deadline leader-elect-retry-period
     leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace
     v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at
-    skip-headers skip-log-headers add-dir-header one-output
+    skip-headers skip-log-headers add-dir-header one-output alsologtostderrthreshold legacy-stderr-threshold-behavior
 """
 OF_CONTROLLERS = """
     master kubeconfig ca-cert-file tls-cert-file tls-private-key-file kube-api-qps kube-api-burst version
@@ -53,7 +53,7 @@ OF_CONTROLLERS = """
     leader-elect leader-elect-lease-duration leader-elect-renew-deadline leader-elect-retry-period
     leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace
     v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at
-    skip-headers skip-log-headers add-dir-header one-output
+    skip-headers skip-log-headers add-dir-header one-output alsologtostderrthreshold legacy-stderr-threshold-behavior
 """
 OF_WEBHOOKS = """
     master kubeconfig ca-cert-file tls-cert-file tls-private-key-file listen-address port version
@@ -62,7 +62,7 @@ OF_WEBHOOKS = """
     enable-root-queue-protection enable-cascade-child-queue-close enable-queue-closed-before-delete-check
     kube-api-qps kube-api-burst feature-gates log-flush-frequency
     v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at
-    skip-headers skip-log-headers add-dir-header one-output
+    skip-headers skip-log-headers add-dir-header one-output alsologtostderrthreshold legacy-stderr-threshold-behavior
 """
 VARIABLES = "BATCH_BIND_NUM MULTI_SCHEDULER_ENABLE SCHEDULER_POD_NAME SCHEDULER_NUM PANIC_ON_ERROR DEBUG_SOCKET_DIR"
 

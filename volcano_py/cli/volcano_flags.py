@@ -61,6 +61,8 @@ _LOGS: Final = (
     VolcanoFlag("logtostderr", _PLAIN_LOGS, boolean=True, as_here="true"),
     VolcanoFlag("alsologtostderr", _PLAIN_LOGS, boolean=True),
     VolcanoFlag("stderrthreshold", _PLAIN_LOGS),
+    VolcanoFlag("alsologtostderrthreshold", _PLAIN_LOGS),
+    VolcanoFlag("legacy-stderr-threshold-behavior", _PLAIN_LOGS, boolean=True),
     VolcanoFlag("log-dir", _PLAIN_LOGS, as_here="", explained=True),
     VolcanoFlag("log-file", _PLAIN_LOGS, as_here="", explained=True),
     VolcanoFlag("log-file-max-size", _PLAIN_LOGS),

@@ -34,7 +34,7 @@ _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _SWITCHES: Final = frozenset(
     {"leader-elect", "logtostderr", "alsologtostderr", "csi-storage", "priority-class", "cache-dumper", "one-output"}
     | {"skip-headers", "skip-log-headers", "add-dir-header", "inherit-owner-annotations", "version"}
-    | {"disable-default-scheduler-config"}
+    | {"disable-default-scheduler-config", "legacy-stderr-threshold-behavior"}
 )
 
 
