@@ -19,6 +19,7 @@ from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.job import acting, objects, phases
 from volcano_py.controllers.job import status as statuses
+from volcano_py.controllers.job.existence import exists, was_not_found
 from volcano_py.controllers.job.many import each, each_in_turn
 from volcano_py.controllers.job.members import Member
 from volcano_py.controllers.job.objects import JobPod
@@ -111,6 +112,8 @@ class CarryOut:
             if record.applied.forget_all():  # first, the next look writes again what pods need
                 plan = dataclasses.replace(plan, create=())
         await self._write_what_pods_need(record, plan)
+        if record.job is None:
+            return
         if plan.remove:
             await each(plan.remove, lambda one: self._remove(record, one))
             record.applied.note_removed()
@@ -130,20 +133,11 @@ class CarryOut:
         """
         job = record.job
         assert job is not None
-        there = await self._exists(job)
+        there = await exists(self._client, job)
         record.doubtful = False
         if not there:
             record.gone, record.job = True, None  # the watch will say so, too
         return there
-
-    async def _exists(self, job: Job) -> bool:
-        """Ask whether a job is there and is not being deleted."""
-        meta = job.metadata
-        try:
-            found = await self._client.get(VCJOBS, meta.name, _Named, namespace=meta.namespace, timeout_s=_TIMEOUT_S)
-        except errors.NotFound:
-            return False
-        return found.metadata.uid == meta.uid and found.metadata.deletion_timestamp is None
 
     async def _write_what_pods_need(self, record: Record, plan: JobPlan) -> None:
         """Write the objects of plugins, claims and the PodGroup; if one is refused, the job will say why.
@@ -187,10 +181,7 @@ class CarryOut:
         answer = await self._writer.answered(statuses.patch(job, plan.status))
         record.written_at = self._clock.monotonic()
         if answer is None:
-            if await self._exists(job):  # one 404 proves nothing
-                path = VCJOBS.item(job.metadata.name, job.metadata.namespace)
-                raise errors.ServerError("patch", path, "the server does not find it, and finds it when asked again")
-            record.job = None  # it is gone, and the watch will say so
+            await was_not_found(self._client, record, job)
             return
         _read(answer, Job, self._put_job)
         before, after = job.status.state.phase, plan.status.state.phase
@@ -219,8 +210,10 @@ class CarryOut:
             if isinstance(write, Patch):
                 self._note_unheeded(record, write, answer, before)
             _read(answer, PodGroup, lambda group: record.put_group(group, self._clock.monotonic()))
-        elif answer and write.resource is VCJOBS:
+        elif write.resource is VCJOBS and answer:
             _read(answer, Job, self._put_job)
+        elif write.resource is VCJOBS and record.job is not None:
+            await was_not_found(self._client, record, record.job)
         elif isinstance(write, Create) and write.resource is PODGROUPS:
             await self._adopt_group(record, write)
         elif isinstance(write, Create) and answer is None:  # it may be that of an earlier job: the watch will tell
