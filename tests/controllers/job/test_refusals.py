@@ -76,6 +76,21 @@ async def test_one_stray_404_does_not_leave_a_new_job_alone(server: ApiServer) -
     assert stray.hits == 1
 
 
+async def test_a_pod_that_may_not_be_marked_is_deleted_nevertheless(server: ApiServer) -> None:
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        job = put_train(server)
+        group = f"train-{job['metadata']['uid']}"
+        await until(lambda: server.get(GROUPS, group, "default"))
+        await user.patch(PODGROUPS, group, {"status": {"phase": "Inqueue"}}, dict, namespace="default")
+        await until(lambda: server.list("pods"))
+        refused = server.faults.add(Fault("reply", verb="patch", resource="pods", code=403, message="a policy says no"))
+        task = {"name": "worker", "replicas": 0, "minAvailable": 0, "template": {"spec": pod_spec()}}
+        await user.patch(VCJOBS, "train", {"spec": {"minAvailable": 0, "tasks": [task]}}, dict, namespace="default")
+
+        await until(lambda: not server.list("pods"))
+    assert refused.hits
+
+
 async def test_objects_of_plugins_that_somebody_deleted_are_made_again_when_the_job_restarts(
     server: ApiServer,
 ) -> None:

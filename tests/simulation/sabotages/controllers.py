@@ -78,8 +78,8 @@ SABOTAGES: Final = (
     Sabotage(
         "own-write-of-a-queue-not-known",
         "volcano_py/controllers/queue/known.py",
-        "        if queue.metadata.uid == known.newest.metadata.uid:\n            _take(known, queue)",
-        "        del queue",
+        "            if queue.metadata.uid == known.newest.metadata.uid:\n                _take(known, queue)",
+        "            del queue",
         "A queue that was closed while the watch was late becomes Unknown.",
         ("commands take effect",),
         ("order CloseQueue", "watch stalls*|older state watches|watches of a process stall controllers-0"),

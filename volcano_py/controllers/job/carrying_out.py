@@ -4,6 +4,7 @@ What a write answers goes into the record of the job at once. So the next look s
 """
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -14,8 +15,8 @@ import structlog
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, Task
 from volcano_py.api.meta import ObjectMeta
-from volcano_py.api.nesting import decoded
 from volcano_py.api.scheduling import PodGroup
+from volcano_py.controllers.answers import Named, read_answer
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.job import acting, objects, phases
 from volcano_py.controllers.job import status as statuses
@@ -30,7 +31,6 @@ from volcano_py.controllers.job.record import Record, take_answered
 from volcano_py.controllers.job.unseen import Created
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
 from volcano_py.kube import errors
-from volcano_py.kube.decoding import decoder_for
 from volcano_py.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODGROUPS, PODS, VCJOBS
 
 log = structlog.get_logger()
@@ -45,22 +45,6 @@ _LASTING: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.C
 T = TypeVar("T")
 
 
-def _read(answer: bytes, into: type[T], use: Callable[[T], object]) -> None:
-    """Use the object of an answer; one that cannot be read comes back from the watch, which reports it."""
-    try:
-        found = decoded(decoder_for(into).decode, answer)
-    except msgspec.DecodeError as error:
-        log.debug("an answer cannot be read", error=str(error))
-        return
-    use(found)
-
-
-class _Named(msgspec.Struct):
-    """An object of which only the metadata matters."""
-
-    metadata: ObjectMeta
-
-
 class _NotYet(errors.Conflict):
     """An object cannot be created before another one is gone, which needs nobody's help."""
 
@@ -73,6 +57,8 @@ _REFUSALS: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.
 """Reasons why an object cannot be written that do not go away by themselves."""
 
 
+_NOT_MARKED: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest)
+"""A pod that may not be marked is deleted nevertheless: only other controllers would need the mark."""
 _EVENTS_OF_REFUSALS: Final = {
     PODGROUPS.kind: "PodGroupError",
     PERSISTENT_VOLUME_CLAIMS.kind: "PVCError",
@@ -183,7 +169,7 @@ class CarryOut:
         if answer is None:
             await was_not_found(self._client, record, job)
             return
-        _read(answer, Job, self._put_job)
+        read_answer(answer, Job, self._put_job)
         before, after = job.status.state.phase, plan.status.state.phase
         if before != after:
             log.info(
@@ -209,9 +195,9 @@ class CarryOut:
         elif answer and write.resource is PODGROUPS:
             if isinstance(write, Patch):
                 self._note_unheeded(record, write, answer, before)
-            _read(answer, PodGroup, lambda group: record.put_group(group, self._clock.monotonic()))
+            read_answer(answer, PodGroup, lambda group: record.put_group(group, self._clock.monotonic()))
         elif write.resource is VCJOBS and answer:
-            _read(answer, Job, self._put_job)
+            read_answer(answer, Job, self._put_job)
         elif write.resource is VCJOBS and record.job is not None:
             await was_not_found(self._client, record, record.job)
         elif isinstance(write, Create) and write.resource is PODGROUPS:
@@ -222,7 +208,7 @@ class CarryOut:
     def _note_unheeded(self, record: Record, write: Patch, answer: bytes, before: str) -> None:
         """Note a patch of the PodGroup that changed nothing: its version is still the one before."""
 
-        def note(group: _Named) -> None:
+        def note(group: Named) -> None:
             if group.metadata.resource_version != before:
                 return
             record.unheeded = write.body["spec"]
@@ -232,7 +218,7 @@ class CarryOut:
                 fields=sorted(record.unheeded),
             )
 
-        _read(answer, _Named, note)
+        read_answer(answer, Named, note)
 
     async def _adopt_group(self, record: Record, write: Create) -> None:
         """Take the PodGroup that exists already, unless it is about to go."""
@@ -270,7 +256,7 @@ class CarryOut:
             body = _owned(wanted.body, job)
             answer = await self._writer.answered(Create(wanted.resource, meta.namespace, body))
             if answer is not None:
-                _read(answer, _Named, lambda made: record.applied.note(planned, made.metadata.uid))
+                read_answer(answer, Named, lambda made: record.applied.note(planned, made.metadata.uid))
                 return
             existing = await self._find(wanted, meta.namespace, name)
         if existing is None or objects.owner_in(existing) != meta.uid:
@@ -349,7 +335,8 @@ class CarryOut:
         async def delete(member: Member, mark: str, turn: int) -> None:
             if not member.deleting:
                 meta = {"uid": member.uid, "annotations": {keys.OUT_OF_SYNC: mark}}
-                await self._writer.answered(Patch(PODS, namespace, member.name, {"metadata": meta}), turn)
+                with contextlib.suppress(*_NOT_MARKED):
+                    await self._writer.answered(Patch(PODS, namespace, member.name, {"metadata": meta}), turn)
             await self._writer.answered(Delete(PODS, namespace, member.name, member.uid), turn)
             record.members.mark_deleting(member.name, member.uid)
 
@@ -393,7 +380,7 @@ class CarryOut:
             answer = await self._writer.answered(created, turn)
             if answer is not None:
                 self._measure_creation(job)
-                _read(answer, JobPod, lambda pod: record.put_pod(pod, self._clock.monotonic()))
+                read_answer(answer, JobPod, lambda pod: record.put_pod(pod, self._clock.monotonic()))
             else:
                 await self._adopt_pod(record, job, body["metadata"]["name"])
 

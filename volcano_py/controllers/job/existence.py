@@ -2,10 +2,8 @@
 
 from typing import Final
 
-import msgspec
-
 from volcano_py.api.batch import Job
-from volcano_py.api.meta import ObjectMeta
+from volcano_py.controllers.answers import Named
 from volcano_py.controllers.job.record import Record
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
@@ -14,15 +12,11 @@ from volcano_py.kube.resource import VCJOBS
 _TIMEOUT_S: Final = 10.0
 
 
-class _Named(msgspec.Struct):
-    metadata: ObjectMeta
-
-
 async def exists(client: ApiClient, job: Job) -> bool:
     """Ask whether a job is there and is not being deleted."""
     meta = job.metadata
     try:
-        found = await client.get(VCJOBS, meta.name, _Named, namespace=meta.namespace, timeout_s=_TIMEOUT_S)
+        found = await client.get(VCJOBS, meta.name, Named, namespace=meta.namespace, timeout_s=_TIMEOUT_S)
     except errors.NotFound:
         return False
     return found.metadata.uid == meta.uid and found.metadata.deletion_timestamp is None

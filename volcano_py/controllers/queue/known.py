@@ -6,15 +6,9 @@ than the controller's own last write, and what others write later still counts.
 
 from dataclasses import dataclass
 
-import msgspec
-import structlog
-
-from volcano_py.api.nesting import decoded
+from volcano_py.controllers.answers import read_answer
 from volcano_py.controllers.queue.decision import CountedQueue
 from volcano_py.controllers.versions import is_older
-from volcano_py.kube.decoding import decoder_for
-
-log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -55,13 +49,12 @@ class KnownQueues:
         known = self._known.get(name)
         if known is None or not answer:
             return
-        try:
-            queue = decoded(decoder_for(CountedQueue).decode, answer)
-        except msgspec.DecodeError as error:
-            log.debug("an answer cannot be read", error=str(error))  # the watch reports it
-            return
-        if queue.metadata.uid == known.newest.metadata.uid:
-            _take(known, queue)
+
+        def take(queue: CountedQueue) -> None:
+            if queue.metadata.uid == known.newest.metadata.uid:
+                _take(known, queue)
+
+        read_answer(answer, CountedQueue, take)
 
     def last_state(self, name: str) -> str | None:
         """Return the last known state of a queue, None for a new one.
