@@ -18,6 +18,7 @@ ARG PIP_DEFAULT_TIMEOUT
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY manifests/crds/ manifests/crds/
+COPY manifests/webhooks/configurations.yaml manifests/webhooks/
 COPY volcano_py/ volcano_py/
 RUN python -m pip wheel --wheel-dir=/wheels ".[fast]"
 RUN python -m venv --without-pip /opt/volcano-py \

@@ -112,6 +112,16 @@ def test_everything_that_the_project_file_names_is_copied():
     assert set(named) <= set(copied)
 
 
+def test_every_file_that_is_installed_beside_the_package_is_copied():
+    """A pattern without files would stop the build of the wheel, in the image only."""
+    groups = project()["tool"]["setuptools"]["data-files"].values()
+    installed = [path for group in groups for pattern in group for path in REPOSITORY.glob(pattern)]
+    copied = [REPOSITORY / source for copy in STAGES[0].all("COPY") for source in copy.sources]
+
+    assert installed
+    assert [path for path in installed if not any(path.is_relative_to(source) for source in copied)] == []
+
+
 @pytest.mark.parametrize("path", [".git", ".venv", "tests", "benchmarks", "conf/gang.yaml", "manifests/rbac"])
 def test_what_is_not_needed_does_not_reach_the_builder(path: str):
     assert not let_through(path)
