@@ -313,6 +313,7 @@ class Overdue:
             self.cache,
             NothingHeld(),
             NothingHeld(),
+            lambda _: False,
             self.metrics,
             clock=RealClock(),
             every_s=0.02,

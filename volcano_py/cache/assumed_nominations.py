@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from volcano_py.model.objects import TaskRef
+
 NOMINATION_PATIENCE_S: Final = 60.0
-"""An assumed nomination ends if the watch has not shown it after this time: writing it had no effect."""
+"""An assumed nomination ends if it was written and the watch has not shown it after this time: it had no effect."""
 
 
 class Nomination(NamedTuple):
@@ -16,6 +18,7 @@ class Nomination(NamedTuple):
 
 @dataclass(slots=True)
 class _Assumed:
+    task: TaskRef
     node: str
     shown: Nomination  # what the watch shows meanwhile
     deadline: float
@@ -30,10 +33,11 @@ class AssumedNominations:
     def __len__(self) -> int:
         return len(self._assumed)
 
-    def assume(self, uid: str, node: str, shown: Nomination, now: float) -> None:
+    def assume(self, task: TaskRef, node: str, shown: Nomination, now: float) -> None:
         """Assume that we have nominated a pod to ``node``; ``shown`` is the nomination that counted before."""
-        known = self._assumed.get(uid)
-        self._assumed[uid] = _Assumed(node, known.shown if known else shown, now + NOMINATION_PATIENCE_S)
+        known = self._assumed.get(task.uid)
+        deadline = now + NOMINATION_PATIENCE_S
+        self._assumed[task.uid] = _Assumed(task, node, known.shown if known else shown, deadline)
 
     def see(self, uid: str, shown: Nomination) -> Nomination:
         """Take in the nomination that the watch shows; return the one that counts.
@@ -54,6 +58,6 @@ class AssumedNominations:
         known = self._assumed.pop(uid, None)
         return None if known is None else known.shown
 
-    def expired(self, now: float) -> list[str]:
-        """Return the uids of pods whose nomination the watch should have shown by now."""
-        return [uid for uid, known in self._assumed.items() if known.deadline <= now]
+    def expired(self, now: float) -> list[TaskRef]:
+        """Return the pods whose nomination the watch should have shown by now, if it was written."""
+        return [known.task for known in self._assumed.values() if known.deadline <= now]

@@ -1,5 +1,7 @@
 """Nominations from the decision to their end: assumed until the watch shows them, fails them or takes too long."""
 
+from collections.abc import Callable
+
 from volcano_py.cache.assumed_nominations import AssumedNominations, Nomination
 from volcano_py.cache.pod_events import PodEvents
 from volcano_py.model.decisions import Nominate
@@ -25,7 +27,7 @@ class Nominations:
         shown = self._pods.nominated(uid)
         if shown is None or shown.node == node or not (node or shown.ours):
             return False
-        self._assumed.assume(uid, node, shown, self._clock.monotonic())
+        self._assumed.assume(nomination.task, node, shown, self._clock.monotonic())
         self._pods.set_nominated(uid, Nomination(node))
         return True
 
@@ -38,10 +40,11 @@ class Nominations:
         """Count a pod as nominated to what the watch says: the nomination could not be written."""
         self._end(task.uid)
 
-    def end_expired(self, now: float | None = None) -> None:
-        """End the nominations that the watch should have shown by now."""
-        for uid in self._assumed.expired(self._clock.monotonic() if now is None else now):
-            self._end(uid)
+    def end_expired(self, holds: Callable[[TaskRef], bool], now: float | None = None) -> None:
+        """End the nominations that the watch should have shown by now; ``holds`` says which have yet to be written."""
+        for task in self._assumed.expired(self._clock.monotonic() if now is None else now):
+            if not holds(task):
+                self._end(task.uid)
 
     def _end(self, uid: str) -> None:
         shown = self._assumed.end(uid)

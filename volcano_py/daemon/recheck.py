@@ -51,12 +51,16 @@ async def recheck_overdue(
     cache: ClusterCache,
     binds: BindHolder,
     evictor: Evictor,
+    nominated: Callable[[TaskRef], bool],
     metrics: StateMetrics,
     *,
     clock: Clock,
     every_s: float,
 ) -> None:
-    """Read overdue pods every ``every_s`` seconds, until cancelled."""
+    """Read overdue pods every ``every_s`` seconds, until cancelled.
+
+    ``nominated`` says whether the nomination of a pod has still to be written.
+    """
     kinds = (
         _Kind(cache.binds, lambda task: binds.holds(task.uid)),
         _Kind(cache.evictions, evictor.holds),
@@ -66,7 +70,7 @@ async def recheck_overdue(
     )
     while True:
         await clock.sleep(every_s)
-        cache.nominations.end_expired()
+        cache.nominations.end_expired(nominated)
         for kind in kinds:
             await _recheck(client, kind, metrics, throttled_log)
 

@@ -29,7 +29,8 @@ class NominationWriter:
     """Writes :class:`~volcano_py.model.decisions.Nominate`.
 
     When a pod is about to be written, ``waits`` says whether it still has no node, and ``still_counts`` whether this
-    nomination of it still counts. ``on_refused`` is called with pods on which nothing can be written.
+    nomination of it still counts. ``on_refused`` is called with pods on which nothing can be written. A nomination that
+    finds no place in the queue is not refused: victims may have died for it, so its room is kept until it expires.
     """
 
     def __init__(
@@ -67,8 +68,11 @@ class NominationWriter:
 
     def put(self, nomination: Nominate) -> None:
         """Take a nomination; a later one for the same pod replaces it."""
-        if not self._write_queue.put(nomination.task, nomination.node):
-            self._on_refused(nomination.task)
+        self._write_queue.put(nomination.task, nomination.node)
+
+    def holds(self, task: TaskRef) -> bool:
+        """Say whether the nomination of a pod has still to be written, or to be answered."""
+        return task in self._write_queue
 
     def discard(self, task: TaskRef) -> None:
         """Drop what waits for a pod: it has a node now."""
