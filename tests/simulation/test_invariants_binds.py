@@ -242,6 +242,23 @@ def test_only_who_has_a_higher_priority_may_get_the_room_instead(world: Fabricat
     assert world.rest("evictions help") == (set() if priority == "high" else {"evictions help"})
 
 
+@pytest.mark.parametrize("running", [True, False])
+def test_the_room_may_go_to_a_group_that_is_made_again_while_its_pods_run(world: Fabricated, running: bool) -> None:
+    """Its queue seemed to hold less until then (full seed 940279)."""
+    victim, member = world.pod("victim"), world.pod("member", group="again")
+    world.pod("waits", group="big")
+    world.servers.create(objects.group("big", 1, "default", "1"))
+    for pod, node in ((victim, "node-0"), (member, "node-1")):
+        if running or pod is victim:
+            world.decide(world.one, pod, node)
+            world.bind(world.one, pod, node)
+    world.evict(world.one, victim, "node-0", "big")
+    with world.asks(world.one, "delete", "pods"):
+        world.remove(objects.PODS, "default/victim")
+    world.servers.create(objects.group("again", 1, "default", "1"))
+    assert world.rest("evictions help") == (set() if running else {"evictions help"})
+
+
 def test_an_eviction_that_nobody_decided_is_found(world: Fabricated) -> None:
     world.pod("victim")
     with world.asks(world.one, "delete", "pods"):

@@ -59,9 +59,9 @@ class EvictionsHelp(Invariant):
     After the decision of an eviction, a pod of its beneficiary gets a node until the system rests. Excused is only
     what a later event explains: a fault that takes away the room, the beneficiary or the plan; a server that refused
     the bind which the eviction was for (other pods of the beneficiary may have ended since); work that was submitted
-    later and may come first; pods or PodGroups that were made later, as by the restart of a job; pods of higher
-    priority that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or the
-    beneficiary's end.
+    later and may come first; pods or PodGroups that were made later, as by the restart of a job; a PodGroup that was
+    made again while its pods ran, because its queue seemed to hold less until then; pods of higher priority that waited
+    beyond the minimum of their job (they evict nobody, but come first when there is room); or the beneficiary's end.
     """
 
     name = "evictions help"
@@ -74,6 +74,7 @@ class EvictionsHelp(Invariant):
         self._placed: dict[str, float] = {}  # group -> when one of its pods got a node, or was refused one, last
         self._created: dict[str, float] = {}  # uid of a pod -> when it was made
         self._groups: dict[str, float] = {}  # group -> when it was made
+        self._returned: list[float] = []  # when a group was made whose pods had nodes already
         self._others: list[_Placed] = []
 
     def decided(self, process: Process, shown: Shown, batch: Sequence[Decision]) -> None:
@@ -87,6 +88,8 @@ class EvictionsHelp(Invariant):
         at = self.world.loop.time()
         if resource == objects.GROUPS and event.type == "ADDED":
             self._groups[event.stored.key] = at
+            if any(pod.group == event.stored.key and pod.node for pod in self.world.truth.pods.values()):
+                self._returned.append(at)
         if resource != objects.PODS:
             return
         meta = event.stored.obj["metadata"]
@@ -132,6 +135,8 @@ class EvictionsHelp(Invariant):
         if any(strike.kind in _ROOM and strike.at + strike.lasts_s >= one.at - 1.0 for strike in plan.strikes):
             return True
         if any(work.at >= one.at - 1.0 for work in plan.work):
+            return True
+        if any(at >= one.at - _DECIDED_S for at in self._returned):
             return True
         priority = self._priority(one.beneficiary)
         if any(self._came_first(other, one, priority) for other in self._others):
