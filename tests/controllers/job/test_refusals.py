@@ -1,5 +1,6 @@
 """What pods need is refused or deleted by somebody: the job says why it waits, goes on by itself, and is repaired."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -74,6 +75,25 @@ async def test_one_stray_404_does_not_leave_a_new_job_alone(server: ApiServer) -
 
         await until(lambda: server.list(GROUPS))
     assert stray.hits == 1
+
+
+async def test_a_group_whose_end_the_watch_does_not_show_is_patched_less_and_less_often(server: ApiServer) -> None:
+    """Found by simulation (short seed 7000696): hundreds of times a second."""
+    task = {"name": "worker", "replicas": 2, "template": {"spec": pod_spec()}}
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        group = f"train-{put_train(server, minAvailable=2, tasks=[task])['metadata']['uid']}"
+        await until(lambda: server.get(GROUPS, group, "default"))
+        for verb in ("list", "watch"):
+            server.faults.add(Fault("reply", verb=verb, resource=GROUPS, code=503))
+        server.faults.disconnect_watches(GROUPS)
+        await user.delete(PODGROUPS, group, namespace="default")
+        await user.patch(VCJOBS, "train", {"spec": {"minAvailable": 1}}, dict, namespace="default")
+        await until(lambda: server.requests.count("patch", GROUPS))
+        await asyncio.sleep(0.5)
+        assert server.requests.count("patch", GROUPS) <= 10
+
+        server.faults.clear()
+        await until(lambda: (server.get(GROUPS, group, "default") or {}).get("spec", {}).get("minMember") == 1)
 
 
 async def test_a_pod_that_may_not_be_marked_is_deleted_nevertheless(server: ApiServer) -> None:

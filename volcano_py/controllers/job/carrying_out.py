@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class _NotYet(errors.Conflict):
-    """An object cannot be created before another one is gone, which needs nobody's help."""
+    """A write waits for another object to go, or for the watch to show what is gone, which needs nobody's help."""
 
 
 class _Collision(errors.Conflict):
@@ -202,6 +202,9 @@ class CarryOut:
             await was_not_found(self._client, record, record.job)
         elif isinstance(write, Create) and write.resource is PODGROUPS:
             await self._adopt_group(record, write)
+        elif isinstance(write, Patch) and write.resource is PODGROUPS:
+            path = PODGROUPS.item(write.name, write.namespace)
+            raise _NotYet("patch", path, "it is gone, and the watch still shows it")
         elif isinstance(write, Create) and answer is None:  # it may be that of an earlier job: the watch will tell
             raise _NotYet("create", write.resource.label, "a claim of that name exists, and the watch does not show it")
 
