@@ -77,7 +77,7 @@
 {{- $_ := set $spec "strategy" (dict "type" "RollingUpdate" "rollingUpdate" (dict "maxUnavailable" 1 "maxSurge" 1)) -}}
 {{- include "volcano.setFlag" (dict "container" (first $spec.template.spec.containers) "flag" "--leader-elect=true") -}}
 {{- end -}}
-{{- $apart := dict "topologyKey" "kubernetes.io/hostname" "maxSkew" 1 "whenUnsatisfiable" "DoNotSchedule" -}}
+{{- $apart := dict "topologyKey" "kubernetes.io/hostname" "maxSkew" 1 "minDomains" 2 "whenUnsatisfiable" "DoNotSchedule" -}}
 {{- $pods := dict "labelSelector" $spec.selector "matchLabelKeys" (list "pod-template-hash") -}}
 {{- $_ := set $spec.template.spec "topologySpreadConstraints" (list (merge $apart $pods)) -}}
 {{- end }}

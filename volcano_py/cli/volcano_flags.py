@@ -37,7 +37,7 @@ class IgnoredFlag(NamedTuple):
 _NO_SAMPLING: Final = "all nodes are always examined: remove the flag"
 _ADAPTIVE: Final = "the number of concurrent requests adapts to the API server's answers: remove the flag"
 _NO_DUMP: Final = (
-    "there is no dump of the cache, and SIGUSR1 and SIGUSR2 end the process; read /metrics and the conditions"
+    "there is no dump of the cache, and SIGUSR1 and SIGUSR2 write none; read /metrics, /debug/jobs and the conditions"
 )
 _ROOM: Final = "what CSI drivers say about their room always counts"
 _NO_TLS: Final = "health is served over plain HTTP only: remove the flag, and use scheme HTTP in probes"
