@@ -161,6 +161,16 @@ def test_a_plugin_that_ends_the_process_does_not_pass(capsys, smallest, code):
     assert f"a plugin ended its process with code {code}" in capsys.readouterr().out
 
 
+def test_help_is_not_taken_for_a_trial_that_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        supervised(["--help"])
+
+    said = capsys.readouterr()
+    assert ended.value.code == 0
+    assert "--plugins-dir" in said.out
+    assert "not completed" not in said.out + said.err
+
+
 def test_the_daemon_knows_how_a_trial_ends():
     assert (daemon.COMPLETE, daemon.ALONE) == (COMPLETE, trial.ALONE)
 

@@ -220,7 +220,11 @@ def _policies(conf: str, found: ThirdParty) -> list[Policy]:
 
 
 def supervised(arguments: Sequence[str]) -> int:
-    """Run the trial in a process of its own, which a plugin may end in the middle; return its exit code."""
+    """Run the trial in a process of its own, which a plugin may end in the middle; return its exit code.
+
+    Help and wrong arguments need none: argparse ends this process.
+    """
+    _parser().parse_args(arguments)
     command = [sys.executable, "-m", "volcano_py.testing.trial", ALONE, *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", errors="replace", check=False)
     lines = done.stdout.splitlines()
