@@ -337,6 +337,19 @@ def test_after_a_late_bind_others_may_still_be_told_that_they_wait(
     assert rest.limit(220.0) == until
 
 
+def test_after_the_end_of_a_nomination_others_may_still_be_told_that_they_wait(world: Fabricated) -> None:
+    """Its room in the queue is free again (full seed 950675)."""
+    rest = next(each for each in world.world.invariants if isinstance(each, Rest))
+    pod = world.pod("p")
+    world.at(100.0)
+    world.put(objects.PODS, pod, status={"phase": "Pending", "nominatedNodeName": "node-0"})
+    assert rest.limit(220.0) == 220.0
+    world.at(190.0)
+    world.put(objects.PODS, pod, status={"phase": "Pending"})
+
+    assert rest.limit(220.0) == 265.0
+
+
 @pytest.mark.parametrize(
     ("jump_s", "writer", "resource", "counts"),
     [

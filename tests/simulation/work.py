@@ -27,6 +27,7 @@ _TIMEOUT_S: Final = 15.0
 _AGAIN_S: Final = (0.5, 3.0)
 """After which an operator creates a lost pod again, and a user tries again what was refused."""
 _APPLIED_S: Final = (2.0, 8.0)
+_HELD_AGAIN_S: Final = 5.0
 """After which somebody applies a lost job or group again."""
 _ENDED: Final = ("Succeeded", "Failed")
 _SHUT: Final = ("Closed", "Closing")
@@ -242,6 +243,11 @@ class Worker:
         if found is not None and found["metadata"]["uid"] == meta["uid"]:
             self._world.history.note("release", objects.short_key(meta))
             self._edit(resource, meta["namespace"], meta["name"], change)
+            left = self._world.servers.get(resource, meta["name"], meta["namespace"])
+            if left is not None and objects.HOLD in left["metadata"].get(
+                "finalizers", ()
+            ):  # spoiled: nobody can edit it
+                self._world.later(_HELD_AGAIN_S, self._release, resource, meta)
 
     def _lost(self, resource: str, obj: Obj) -> None:
         """Create something that was lost again, unless it has done its work or nobody wants it."""

@@ -26,11 +26,15 @@ class Rest(Invariant):
     def __init__(self, world: "World") -> None:
         super().__init__(world)
         self.last_write_at = 0.0
-        self.last_bind_at = 0.0
+        self.last_change_at = 0.0
+        """When a pod was bound, or a nomination ended."""
         self.last = ""
+        self._nominated: set[str] = set()
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Note the time of every write, also of the cluster itself."""
+        if resource == objects.PODS:
+            self._note_nomination(event)
         if resource != objects.LEASES and not self._may_remind(resource, asked):
             self.last_write_at = self.world.loop.time()
             self.last = (
@@ -47,7 +51,14 @@ class Rest(Invariant):
             self.last_write_at = self.world.loop.time()
             self.last = f"{asked.client.name} {asked.verb} {asked.resource}: {status}"
             if asked.resource == "pods/binding" and status < 300:
-                self.last_bind_at = self.last_write_at
+                self.last_change_at = self.last_write_at
+
+    def _note_nomination(self, event: Event) -> None:
+        pod = event.stored.obj
+        uid, nominated = pod["metadata"]["uid"], bool(pod["status"].get("nominatedNodeName"))
+        if uid in self._nominated and not nominated:
+            self.last_change_at = self.world.loop.time()
+        (self._nominated.add if nominated else self._nominated.discard)(uid)
 
     def _may_remind(self, resource: str, asked: "Asked | None") -> bool:
         """Return whether a write may repeat why a pod waits: a scheduler's event, after a great jump of a clock."""
@@ -59,9 +70,10 @@ class Rest(Invariant):
     def limit(self, recovered_at: float) -> float:
         """Return until when something may be written, if all must be decided at ``recovered_at``.
 
-        A bind changes what others wait for. Pods are told so within a minute, and PodGroups ten seconds later.
+        A bind and the end of a nomination change what others wait for. Pods are told so within a minute, and PodGroups
+        ten seconds later.
         """
-        return max(recovered_at, min(self.last_bind_at, recovered_at) + _TOLD_WITHIN_S)
+        return max(recovered_at, min(self.last_change_at, recovered_at) + _TOLD_WITHIN_S)
 
 
 class NothingLeftToDecide(Invariant):
