@@ -27,8 +27,9 @@ _TIMEOUT_S: Final = 15.0
 _AGAIN_S: Final = (0.5, 3.0)
 """After which an operator creates a lost pod again, and a user tries again what was refused."""
 _APPLIED_S: Final = (2.0, 8.0)
-_HELD_AGAIN_S: Final = 5.0
 """After which somebody applies a lost job or group again."""
+_HELD_AGAIN_S: Final = 5.0
+"""After which somebody tries again to take away a finalizer."""
 _ENDED: Final = ("Succeeded", "Failed")
 _SHUT: Final = ("Closed", "Closing")
 
