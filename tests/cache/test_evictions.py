@@ -409,6 +409,33 @@ def test_a_nomination_that_has_yet_to_be_written_does_not_end(make_cluster: Any)
     assert nominated(cache, "high-0") == ""
 
 
+def test_a_nomination_that_was_written_late_gets_time_to_be_shown(make_cluster: Any) -> None:
+    clock = FakeClock()
+    cache = make_cluster(a_node("n1"), HIGH, clock=clock)
+    cache.nominations.assume(PLAN.nominations[0])
+    clock.advance(200)
+
+    cache.nominations.written(a_ref("high-0"))
+    clock.advance(59)
+    cache.nominations.end_expired(lambda _: False)
+    assert nominated(cache, "high-0") == "n1"
+    clock.advance(1)
+    cache.nominations.end_expired(lambda _: False)
+
+    assert nominated(cache, "high-0") == ""
+
+
+def test_a_nomination_that_found_no_place_is_written_again(make_cluster: Any) -> None:
+    cache = make_cluster(a_node("n1"), HIGH, clock=FakeClock())
+    cache.nominations.assume(PLAN.nominations[0])
+
+    assert cache.nominations.to_write_again(lambda _: True) == []
+    assert cache.nominations.to_write_again(lambda _: False) == [PLAN.nominations[0]]
+    cache.nominations.written(a_ref("high-0"))
+
+    assert cache.nominations.to_write_again(lambda _: False) == []
+
+
 def test_a_pod_on_a_node_is_not_nominated(cluster: ClusterCache) -> None:
     cluster.nominations.assume(PLAN.nominations[0])
 

@@ -4,6 +4,8 @@ import asyncio
 import time
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from tests.controllers.managing import GROUPS, put_group
 from volcano_py.apiserver import ApiServer
@@ -67,6 +69,24 @@ async def test_whoever_must_know_why_a_write_is_not_needed_is_told(server: ApiSe
             await a_writer(client).sent(a_create())
         with pytest.raises(errors.NotFound):
             await a_writer(client).sent(Delete(PODGROUPS, "default", "gone", "uid"))
+
+
+async def test_an_answer_about_another_object_says_nothing_about_the_one_that_is_written() -> None:
+    """A webhook that looks something up may pass on what it was told."""
+
+    async def answer(request: web.Request) -> web.Response:
+        code, reason = (409, "AlreadyExists") if request.method == "POST" else (404, "NotFound")
+        details = {"group": "example.com", "kind": "teams", "name": "blue"}
+        status = {"kind": "Status", "code": code, "reason": reason, "message": "teams blue", "details": details}
+        return web.json_response(status, status=code)
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", answer)
+    async with TestServer(application) as server, ApiClient(Credentials(str(server.make_url("")))) as client:
+        with pytest.raises(errors.Conflict):
+            await a_writer(client).write(a_create())
+        with pytest.raises(errors.NotServed):
+            await a_writer(client).write(Delete(PODGROUPS, "default", "g", "uid"))
 
 
 async def test_a_write_in_a_terminating_namespace_is_no_error(server: ApiServer) -> None:

@@ -40,7 +40,7 @@ from volcano_py.kube.outage import Outage
 from volcano_py.kube.resource import NODES, PODGROUPS, PODS
 from volcano_py.ledger.ledger import Patience
 from volcano_py.metrics.state import StateMetrics
-from volcano_py.model.decisions import Bind
+from volcano_py.model.decisions import Bind, Nominate
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.runtime.clock import Clock, FakeClock, RealClock
@@ -286,8 +286,11 @@ async def test_a_list_that_fails_is_made_again(server, client):
 
 
 class NothingHeld:
-    def holds(self, uid: str) -> bool:
+    def holds(self, uid: object) -> bool:
         return False
+
+    def put(self, nomination: Nominate) -> None:
+        raise AssertionError(nomination)
 
 
 class Overdue:
@@ -313,7 +316,7 @@ class Overdue:
             self.cache,
             NothingHeld(),
             NothingHeld(),
-            lambda _: False,
+            NothingHeld(),
             self.metrics,
             clock=RealClock(),
             every_s=0.02,

@@ -60,6 +60,17 @@ async def test_another_pod_of_the_same_name_is_left_alone(server, a_writer, refu
     assert refused == [before]
 
 
+async def test_who_asks_is_told_what_was_written(server, a_writer):
+    told: list[TaskRef] = []
+    task = put_pod(server, "p0")
+
+    await written(
+        a_writer(on_written=told.append), Nominate(task, "n1"), Nominate(TaskRef("default", "gone", "u"), "n1")
+    )
+
+    assert told == [task]
+
+
 async def test_a_pod_bound_meanwhile_costs_no_write(server, a_writer):
     await written(a_writer(waits=lambda _: False), Nominate(put_pod(server, "p0"), "n1"))
 

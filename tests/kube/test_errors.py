@@ -46,7 +46,11 @@ def test_an_answer_becomes_the_error_of_its_status_and_reason(
     assert error.maybe_applied == (code >= 500)
 
 
-@pytest.mark.parametrize("details", [{}, {"details": {}}, {"details": {"kind": "pods"}}], ids=["none", "empty", "kind"])
+@pytest.mark.parametrize(
+    "details",
+    [{}, {"details": {}}, {"details": {"kind": "pods"}}, {"details": {"kind": "teams.example.com", "name": "blue"}}],
+    ids=["none", "empty", "kind", "another"],
+)
 def test_a_404_that_does_not_name_the_object_is_no_proof_that_it_is_gone(details: dict[str, Any]) -> None:
     body = json.dumps(a_status(404, "NotFound", "the server could not find the requested resource", **details)).encode()
 

@@ -6,7 +6,10 @@ from typing import Final, NamedTuple
 from volcano_py.model.objects import TaskRef
 
 NOMINATION_PATIENCE_S: Final = 60.0
-"""An assumed nomination ends if it was written and the watch has not shown it after this time: it had no effect."""
+"""An assumed nomination ends this long after it was written, if the watch has not shown it: it had no effect.
+
+One that could not be written ends this long after it was decided.
+"""
 
 
 class Nomination(NamedTuple):
@@ -22,6 +25,7 @@ class _Assumed:
     node: str
     shown: Nomination  # what the watch shows meanwhile
     deadline: float
+    written: bool = False
 
 
 class AssumedNominations:
@@ -53,11 +57,21 @@ class AssumedNominations:
         known.shown = shown
         return Nomination(known.node)
 
+    def written(self, uid: str, now: float) -> None:
+        """Note that a nomination was written just now."""
+        known = self._assumed.get(uid)
+        if known is not None:
+            known.written, known.deadline = True, now + NOMINATION_PATIENCE_S
+
+    def unwritten(self) -> list[tuple[TaskRef, str]]:
+        """Return the pods whose nomination was not written yet, each with its node."""
+        return [(known.task, known.node) for known in self._assumed.values() if not known.written]
+
     def end(self, uid: str) -> Nomination | None:
         """End an assumption and return the nomination that the watch shows; None if nothing was assumed."""
         known = self._assumed.pop(uid, None)
         return None if known is None else known.shown
 
     def expired(self, now: float) -> list[TaskRef]:
-        """Return the pods whose nomination the watch should have shown by now, if it was written."""
+        """Return the pods whose nomination the watch should have shown by now, or that could not be written so long."""
         return [known.task for known in self._assumed.values() if known.deadline <= now]

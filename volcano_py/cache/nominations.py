@@ -40,6 +40,14 @@ class Nominations:
         """Count a pod as nominated to what the watch says: the nomination could not be written."""
         self._end(task.uid)
 
+    def written(self, task: TaskRef) -> None:
+        """Note that the nomination of a pod was written: the watch has some time to show it."""
+        self._assumed.written(task.uid, self._clock.monotonic())
+
+    def to_write_again(self, holds: Callable[[TaskRef], bool]) -> list[Nominate]:
+        """Return the nominations that were not written and that the write queue does not hold: it was full."""
+        return [Nominate(task, node) for task, node in self._assumed.unwritten() if not holds(task)]
+
     def end_expired(self, holds: Callable[[TaskRef], bool], now: float | None = None) -> None:
         """End the nominations that the watch should have shown by now; ``holds`` says which have yet to be written."""
         for task in self._assumed.expired(self._clock.monotonic() if now is None else now):

@@ -29,6 +29,11 @@ class Create:
     body: Mapping[str, Any] | msgspec.Raw
     """The object, or its JSON."""
 
+    @property
+    def name(self) -> str:
+        """The name of the object; "" if the API server chooses it, or if only the JSON knows it."""
+        return "" if isinstance(self.body, msgspec.Raw) else str(self.body["metadata"].get("name", ""))
+
 
 @dataclass(frozen=True, slots=True)
 class Patch:
@@ -144,8 +149,8 @@ class Writer:
 
     async def _send(self, write: Write) -> bytes:
         match write:
-            case Create(resource, namespace, body):
-                return await self._client.create(resource, body, msgspec.Raw, namespace=namespace, timeout_s=_TIMEOUT_S)
+            case Create():
+                return await self._create(write)
             case Patch(body=body, kind=kind, subresource=subresource):
                 return await self._patch(write, body, kind, subresource)
             case JsonPatch(operations=operations):
@@ -163,6 +168,17 @@ class Writer:
                     timeout_s=_TIMEOUT_S,
                 )
                 return b""
+
+    async def _create(self, write: Create) -> bytes:
+        resource, namespace = write.resource, write.namespace
+        try:
+            return await self._client.create(
+                resource, write.body, msgspec.Raw, namespace=namespace, timeout_s=_TIMEOUT_S
+            )
+        except errors.AlreadyExists as error:
+            if errors.names_another(error, write.name):  # a webhook passes on what it was told about something else
+                raise errors.Conflict(error.verb, error.path, error.server_message, status=error.status) from error
+            raise
 
     async def _patch(
         self,

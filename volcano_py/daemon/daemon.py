@@ -282,7 +282,7 @@ class SchedulerDaemon:
             self.cache,
             self._writers,
             self.evictor,
-            self._writers.nominations.holds,
+            self._writers.nominations,
             self._metrics.state,
             clock=self._context.clock,
             every_s=self.options.recheck_every_s,

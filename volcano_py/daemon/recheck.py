@@ -14,6 +14,7 @@ from volcano_py.api.core import Pod
 from volcano_py.cache.assumptions import Assumptions
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.evictor import Evictor
+from volcano_py.effects.nominations import NominationWriter
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.resource import PODS
@@ -51,16 +52,13 @@ async def recheck_overdue(
     cache: ClusterCache,
     binds: BindHolder,
     evictor: Evictor,
-    nominated: Callable[[TaskRef], bool],
+    nominations: NominationWriter,
     metrics: StateMetrics,
     *,
     clock: Clock,
     every_s: float,
 ) -> None:
-    """Read overdue pods every ``every_s`` seconds, until cancelled.
-
-    ``nominated`` says whether the nomination of a pod has still to be written.
-    """
+    """Read overdue pods every ``every_s`` seconds, until cancelled; write nominations that found no place before."""
     kinds = (
         _Kind(cache.binds, lambda task: binds.holds(task.uid)),
         _Kind(cache.evictions, evictor.holds),
@@ -70,7 +68,9 @@ async def recheck_overdue(
     )
     while True:
         await clock.sleep(every_s)
-        cache.nominations.end_expired(nominated)
+        cache.nominations.end_expired(nominations.holds)
+        for nomination in cache.nominations.to_write_again(nominations.holds):
+            nominations.put(nomination)
         for kind in kinds:
             await _recheck(client, kind, metrics, throttled_log)
 

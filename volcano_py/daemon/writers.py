@@ -227,6 +227,7 @@ class WriterBuilder:
             waits=self.watches.waits,
             still_counts=self.cache.nominations.still_counts,
             on_refused=self.cache.nominations.failed,
+            on_written=self.cache.nominations.written,
             options=self.options.nominations,
         )
 

@@ -29,8 +29,9 @@ class NominationWriter:
     """Writes :class:`~volcano_py.model.decisions.Nominate`.
 
     When a pod is about to be written, ``waits`` says whether it still has no node, and ``still_counts`` whether this
-    nomination of it still counts. ``on_refused`` is called with pods on which nothing can be written. A nomination that
-    finds no place in the queue is not refused: victims may have died for it, so its room is kept until it expires.
+    nomination of it still counts. ``on_refused`` is called with pods on which nothing can be written, and
+    ``on_written`` with pods on which a nomination was written. A nomination that finds no place in the queue is not
+    refused: victims may have died for it, so its room is kept, and the caller puts it again.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class NominationWriter:
         waits: Callable[[TaskRef], bool],
         still_counts: Callable[[TaskRef, str], bool] = lambda _, __: True,
         on_refused: Callable[[TaskRef], None],
+        on_written: Callable[[TaskRef], None] = lambda _: None,
         options: WriteQueueOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._client = client
         self._waits = waits
         self._still_counts = still_counts
         self._on_refused = on_refused
+        self._on_written = on_written
         self._write_queue: WriteQueue[TaskRef, str] = WriteQueue(
             NAME, self._write, options, metrics, clock=clock, rng=rng, outage=client.outage
         )
@@ -105,4 +108,5 @@ class NominationWriter:
             if isinstance(error, errors.Conflict) or errors.is_of_another(error):
                 return "obsolete"  # replaced by a pod with another uid
             raise  # so that it backs off
+        self._on_written(task)
         return "written"

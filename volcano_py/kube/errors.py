@@ -7,6 +7,7 @@ server said, and :attr:`ApiError.maybe_applied` says whether a write may have ta
 import asyncio
 import ssl
 from collections.abc import Mapping
+from urllib.parse import unquote
 
 import aiohttp
 import msgspec
@@ -101,7 +102,7 @@ class ServerError(ApiError):
 
 
 class NotServed(ServerError):
-    """404 to a request about one object, which does not name that object: it says nothing about the object.
+    """404 to a request about one object, which does not name this object: it says nothing about the object.
 
     The API server names an object that it does not have. If it does not serve the resource at present, or if a proxy
     answers in its place, nothing is named.
@@ -156,7 +157,7 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
         kind = Gone
     elif said.details is not None and any(cause.reason == _TERMINATING for cause in said.details.causes):
         kind = NamespaceTerminating
-    elif code == 404 and target_of(path).name and not (said.details is not None and said.details.name):
+    elif code == 404 and target_of(path).name and unquote(target_of(path).name) != _named(said):
         kind = NotServed
     else:
         kind = _BY_STATUS.get(code, ServerError if code >= 500 else ApiError)
@@ -175,6 +176,16 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
         retry_after_s=retry_after_s,
         maybe_applied=code >= 500,
     )
+
+
+def _named(said: Status) -> str:
+    """Return the name of the object that an answer is about, "" for none."""
+    return "" if said.details is None else said.details.name
+
+
+def names_another(error: ApiError, name: str) -> bool:
+    """Say whether a refusal is about an object of another name, which a webhook may have looked for or created."""
+    return bool(name) and error.details is not None and error.details.name not in ("", name)
 
 
 def _refused_by_admission(message: str) -> bool:

@@ -133,7 +133,7 @@ def _kills_first(patch: Patch) -> None:
     real = CarryOut.__call__
 
     async def carry_out(self: CarryOut, found: Any, plan: JobPlan) -> None:
-        await self._delete_pods(found, plan)
+        await self._leaving.delete(found, found.job, plan)
         await real(self, found, plan)
 
     patch.setattr(CarryOut, "__call__", carry_out)

@@ -137,7 +137,7 @@ SABOTAGES: Final = (
     Sabotage(
         "existing-pod-not-adopted",
         _CARRYING_OUT,
-        '                await self._adopt_pod(record, job, body["metadata"]["name"])',
+        '                await self._adopt_pod(record, job, body["metadata"]["name"], one)',
         "                return",
         "After a lost answer the controller creates the same pod again, hundreds of times a second.",
         ("refusals are heeded",),

@@ -4,7 +4,6 @@ What a write answers goes into the record of the job at once. So the next look s
 """
 
 import asyncio
-import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -21,8 +20,8 @@ from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.job import acting, objects, phases
 from volcano_py.controllers.job import status as statuses
 from volcano_py.controllers.job.existence import exists, was_not_found
+from volcano_py.controllers.job.leaving import Leaving
 from volcano_py.controllers.job.many import each, each_in_turn
-from volcano_py.controllers.job.members import Member
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.observed import JobPlan, Problem
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject, PluginProblem
@@ -36,7 +35,6 @@ from volcano_py.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODGROUPS, PODS, 
 log = structlog.get_logger()
 
 EVENT_CREATE: Final = "FailedCreate"
-EVENT_DELETE: Final = "FailedDelete"
 EVENT_PLUGIN: Final = "PluginError"
 _TIMEOUT_S: Final = 10.0
 _LASTING: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.Conflict, errors.NotFound, PluginProblem)
@@ -57,8 +55,6 @@ _REFUSALS: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.
 """Reasons why an object cannot be written that do not go away by themselves."""
 
 
-_NOT_MARKED: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest)
-"""A pod that may not be marked is deleted nevertheless: only other controllers would need the mark."""
 _EVENTS_OF_REFUSALS: Final = {
     PODGROUPS.kind: "PodGroupError",
     PERSISTENT_VOLUME_CLAIMS.kind: "PVCError",
@@ -77,6 +73,7 @@ class CarryOut:
         self._metrics = context.metrics
         self._clock = context.clock
         self._put_job = put_job
+        self._leaving = Leaving(context)
 
     def job_gone(self, key: str) -> None:
         """Forget what metrics say about a job."""
@@ -103,9 +100,11 @@ class CarryOut:
         if plan.remove:
             await each(plan.remove, lambda one: self._remove(record, one))
             record.applied.note_removed()
-        await self._delete_pods(record, plan)
+        await self._leaving.delete(record, record.job, plan)
         if not record.gone:
             await self._create_pods(record, plan.create)
+        if plan.keep and record.job is not None:
+            await self._leaving.keep(record, record.job, plan.keep)
         # Until the pods are killed, whatever asked for that must ask again.
         armed = {one.key for one in plan.arm}
         record.armed.disarm(key for key in plan.disarm if key not in armed)
@@ -330,43 +329,6 @@ class CarryOut:
 
     # Pods
 
-    async def _delete_pods(self, record: Record, plan: JobPlan) -> None:
-        job = record.job
-        assert job is not None
-        namespace = job.metadata.namespace
-
-        async def delete(member: Member, mark: str, turn: int) -> None:
-            if not member.deleting:
-                meta = {"uid": member.uid, "annotations": {keys.OUT_OF_SYNC: mark}}
-                with contextlib.suppress(*_NOT_MARKED):
-                    await self._writer.answered(Patch(PODS, namespace, member.name, {"metadata": meta}), turn)
-            await self._writer.answered(Delete(PODS, namespace, member.name, member.uid), turn)
-            record.members.mark_deleting(member.name, member.uid)
-
-        async def kill(member: Member, turn: int) -> None:
-            member.killed = True  # from now on, its end is no eviction
-            await delete(member, objects.KILLED, turn)
-
-        async def drop(member: Member, turn: int) -> None:
-            member.dropped = True
-            try:
-                await delete(member, objects.NOT_NEEDED, turn)
-            except errors.ApiError as error:
-                now = record.members.get(member.name)
-                if not error.maybe_applied and now is not None and now.uid == member.uid:
-                    now.dropped = False
-                raise
-
-        try:
-            await each_in_turn(self._writer, plan.kill, kill)
-            await each_in_turn(self._writer, plan.delete, drop)
-        except errors.Conflict:
-            raise  # another pod has the name, or this one changes too fast: the watch will say which
-        except errors.ApiError as error:
-            text = f"a pod could not be deleted: {error}"
-            self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_DELETE, text))
-            raise
-
     async def _create_pods(self, record: Record, wanted: tuple[tuple[Task, tuple[int, ...]], ...]) -> None:
         job = record.job
         if not wanted or job is None:
@@ -385,7 +347,7 @@ class CarryOut:
                 self._measure_creation(job)
                 read_answer(answer, JobPod, lambda pod: record.put_pod(pod, self._clock.monotonic()))
             else:
-                await self._adopt_pod(record, job, body["metadata"]["name"])
+                await self._adopt_pod(record, job, body["metadata"]["name"], one)
 
         pods = ((task, index) for task, indices in wanted for index in indices)
         try:
@@ -408,8 +370,8 @@ class CarryOut:
         if created is not None:
             self._metrics.pod_created((self._clock.now() - created).total_seconds())
 
-    async def _adopt_pod(self, record: Record, job: Job, name: str) -> None:
-        """Take the pod that exists already if it is ours, and wait if it is about to go."""
+    async def _adopt_pod(self, record: Record, job: Job, name: str, wanted: tuple[Task, int]) -> None:
+        """Take the pod that exists already if it is ours and the one that is wanted, and wait if it is about to go."""
         namespace = job.metadata.namespace
         try:
             pod = await self._client.get(PODS, name, JobPod, namespace=namespace, timeout_s=_TIMEOUT_S)
@@ -420,6 +382,13 @@ class CarryOut:
             record.exists(pod.metadata.uid)
             if not record.put_pod(pod, self._clock.monotonic()) and record.members.get(name) is None:
                 text = f"it exists without the label {keys.JOB_NAME}: give it the label again, or delete it"
+                raise errors.Conflict("create", PODS.item(name, namespace), text)
+            task, index = wanted
+            if (member := record.members.get(name)) is not None and (member.task, member.index) != (task.name, index):
+                text = (
+                    f"it exists and says that it is pod {member.index} of task {member.task!r}: correct its label "
+                    f"{keys.TASK_INDEX} and its annotation {keys.TASK_SPEC}, or delete it"
+                )
                 raise errors.Conflict("create", PODS.item(name, namespace), text)
             return
         if objects.will_go(pod.metadata, job.metadata, self._clock.now()):

@@ -28,6 +28,9 @@ from volcano_py.runtime.supervisor import Supervisor
 EVENT_PLUGIN: Final = "PluginError"
 EVENT_STATUS: Final = "JobStatusError"
 _LOOKS_AT_ONCE: Final = 50  # then other jobs get a turn
+_PAUSES_S: Final = (0.0, 0.1, 1.0, 10.0)
+"""How long a job waits after so many looks at once that all asked for another one; the last one again and again."""
+_JOB_ENDS_S: Final = 5.0  # the same for a job that is being deleted, which finalizers may hold for long
 _JOB_SHOWS_S: Final = 0.2  # after this time, a Command looks again whether the watch shows its job
 _COMMAND: Final = "command:"  # prefix of the keys of Commands whose job is not known
 
@@ -50,6 +53,7 @@ class JobController:
         self._records: dict[str, Record] = {}  # by `objects.key_of` the job
         self._keys: dict[str, str] = {}  # job namespace/name -> key of its record
         self._stuck: set[str] = set()  # keys of jobs that wait for something that does not exist
+        self._restless: dict[str, int] = {}  # how often in a row many looks at a job have all asked for another one
         self._queues = context.queues
         self._claims: View[Claim] = View()
         self._priorities: dict[str, int] = {}
@@ -103,6 +107,7 @@ class JobController:
         if self._keys.get(name) == key:
             del self._keys[name]
         self._stuck.discard(key)
+        self._restless.pop(key, None)
         if (record := self._records.get(key)) is not None:
             record.gone = True
             self.look_at(f"{_COMMAND}{command}" for command in record.commands)  # nobody else would delete them
@@ -257,12 +262,18 @@ class JobController:
             if not plan.again:
                 break
         else:
-            self._queue.add(key)
+            self._queue.add_later(key, self._pause_s(key))
             return
+        self._restless.pop(key, None)
         overdue_s = record.unseen.next_overdue_s(self._clock.monotonic())
         waits = [plan.look_again_s, record.armed.next_due_s(self._clock.now()), overdue_s]
         if any(wait is not None for wait in waits):
             self._queue.add_later(key, min(wait for wait in waits if wait is not None))
+
+    def _pause_s(self, key: str) -> float:
+        """Return how long a job waits whose looks all ask for another one; it counts them."""
+        self._restless[key] = count = self._restless.get(key, 0) + 1
+        return _PAUSES_S[min(count, len(_PAUSES_S)) - 1]
 
     def _observe(self, record: Record) -> Observed:
         record.start()
@@ -326,7 +337,8 @@ class JobController:
                 job = await self._client.get(VCJOBS, command.target.name, Job, namespace=meta.namespace)
         if job is not None and command.target.uid in ("", job.metadata.uid):
             # The watch will show the job, or has shown its end: an answer cannot tell which.
-            self._queue.add_later(f"{_COMMAND}{key}", _JOB_SHOWS_S)
+            ends = job.metadata.deletion_timestamp is not None
+            self._queue.add_later(f"{_COMMAND}{key}", _JOB_ENDS_S if ends else _JOB_SHOWS_S)
             return
         await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
 

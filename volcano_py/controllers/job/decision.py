@@ -136,9 +136,9 @@ def _active(seen: Observed, now: datetime, delayed: Sequence[Delayed]) -> JobPla
         return counters
     if seen.group is None or seen.group.status.phase in ("", keys.PHASE_PENDING):
         return _with_news(seen, counters)
-    marked = tuple(members.marked())
-    if marked or create:
-        return JobPlan(kill=marked, create=create, again=True)
+    marked, keep = tuple(members.marked()), tuple(members.dismissed())
+    if marked or create or keep:
+        return JobPlan(kill=marked, create=create, keep=keep, again=True)
     return _with_news(seen, counters)
 
 

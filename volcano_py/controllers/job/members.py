@@ -44,6 +44,10 @@ class Member(msgspec.Struct, gc=False):
     resource_version: str = ""
     dropped: bool = False
     """Whether the controller deletes the pod because it is not needed: its end is no eviction."""
+    dismissed: bool = False
+    """Whether the pod carries the mark of one that is not needed, and does not terminate."""
+    unmarked: bool = False
+    """Whether an attempt to mark the pod before its deletion has failed."""
     completed: bool = False
     """Whether the pod succeeded before anybody deleted it. A pod that is told to stop may succeed, too, unfinished."""
     retry: int | None = None
@@ -67,6 +71,7 @@ class Member(msgspec.Struct, gc=False):
             deleting,
             annotations.deleted == objects.KILLED,
             dropped=deleting and annotations.deleted == objects.NOT_NEEDED,
+            dismissed=not deleting and annotations.deleted == objects.NOT_NEEDED,
             partition=meta.labels.partition,
             created=meta.creation_timestamp,
             resource_version=meta.resource_version,
@@ -128,6 +133,7 @@ class Members:
         self._marked: set[str] = set()
         self.leaving: set[str] = set()
         """Pods that are needed and that somebody else is deleting."""
+        self._dismissed: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._by_name)
@@ -258,6 +264,17 @@ class Members:
         """Return the pods that carry the mark of a kill and do not terminate yet."""
         return [self._by_name[name] for name in sorted(self._marked)]
 
+    def dismissed(self) -> list[Member]:
+        """Return the pods that are needed, do not terminate, and carry the mark of those that are not needed."""
+        return [self._by_name[name] for name in sorted(self._dismissed)]
+
+    def keep_mark(self, name: str) -> None:
+        """Say that the mark of a pod cannot be taken away."""
+        member = self._by_name.get(name)
+        if member is not None:
+            member.dismissed = False
+            self._dismissed.discard(name)
+
     def extra(self) -> list[Member]:
         """Return the pods that are not needed and do not terminate yet."""
         return [self._by_name[name] for _, task in self._tasks.items() for name in sorted(task.extra)]
@@ -267,8 +284,11 @@ class Members:
         needed = 0 <= member.index < task.replicas
         task.extra.discard(member.name)
         self.leaving.discard(member.name)
+        self._dismissed.discard(member.name)
         if not needed and not member.deleting:
             task.extra.add(member.name)
+        elif needed and member.dismissed and not member.deleting:
+            self._dismissed.add(member.name)
         elif needed and member.deleting and not (member.killed or member.dropped or member.completed):
             self.leaving.add(member.name)
 
@@ -288,6 +308,7 @@ class Members:
         else:
             task.extra.discard(name)
             self.leaving.discard(name)
+            self._dismissed.discard(name)
             if task.by_index.get(index) == name:
                 del task.by_index[index]
                 if index in task.done:

@@ -80,6 +80,8 @@ class JobPlan:
     """Deleted because they are not needed any more."""
     create: tuple[tuple[Task, tuple[int, ...]], ...] = ()
     """Indices of pods by task, in order."""
+    keep: tuple[Member, ...] = ()
+    """Needed again before they were deleted: they lose their mark."""
     handled: int = 0
     """How many triggers have been answered."""
     arm: tuple[Delayed, ...] = ()

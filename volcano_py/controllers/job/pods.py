@@ -22,6 +22,7 @@ class PodFactory:
         self._size = 0 if task.partition_policy is None else task.partition_policy.partition_size
         given = template.get("metadata") or {}
         self._annotations = {**(given.get("annotations") or {}), **_annotations(job, task)}
+        self._annotations.pop(keys.OUT_OF_SYNC, None)  # a template copied from a pod that was killed
         self._labels = {**(given.get("labels") or {}), **_labels(job, task)}
         if forwarded:
             self._annotations[keys.JOB_FORWARDING] = self._labels[keys.JOB_FORWARDING] = _TRUE

@@ -189,6 +189,7 @@ class Record:
             member = Member.of(pod)
             member.killed |= known.killed
             member.dropped |= known.dropped
+            member.unmarked = known.unmarked
             member.completed |= known.completed
             member.deleting |= known.deleting  # a deletion that was answered may not show yet
         elif self._is_late(meta.uid, answered_at):

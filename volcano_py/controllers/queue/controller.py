@@ -84,7 +84,7 @@ class QueueController:
 
     def _queue_changed(self, name: str, before: CountedQueue | None, after: CountedQueue | None) -> None:
         if before is not None:
-            self._children.get(before.spec.parent, set()).discard(name)
+            self._forget_child(before.spec.parent, name)
         if after is not None:
             self._children.setdefault(after.spec.parent, set()).add(name)
             self._known.show(name, after)
@@ -94,6 +94,12 @@ class QueueController:
         if before is None or after is None or before.status.state != after.status.state:
             for child in sorted(self._children.get(name, ())):
                 self._queue.add(child)
+
+    def _forget_child(self, parent: str, name: str) -> None:
+        children = self._children.get(parent, set())
+        children.discard(name)
+        if not children:
+            self._children.pop(parent, None)
 
     def _group_changed(self, _: str, before: PodGroup | None, after: PodGroup | None) -> None:
         was, now = self._place(before), self._place(after)
