@@ -443,7 +443,7 @@ def test_an_editor_of_a_namespace_runs_jobs_and_a_viewer_reads_them(fresh: Contr
 
 
 def test_programs_go_and_jobs_stay_and_then_everything_goes(fresh: ControlPlane, deployed: Deployed) -> None:
-    keep, everything = commands(INSTALL, "Uninstall")
+    webhooks_of_pods, keep, everything = commands(INSTALL, "Uninstall")
     reader = Reader(fresh)
     reader.types("kubectl apply -k manifests/")
     deployed.start_all().ready()
@@ -454,7 +454,9 @@ def test_programs_go_and_jobs_stay_and_then_everything_goes(fresh: ControlPlane,
     wait_until("a running job", lambda: phase(fresh) == "Running", 60.0)
     pods = uids(fresh)
     deployed.stop()
+    reader.types("kubectl apply -k manifests/webhooks/pods")
 
+    reader.types(webhooks_of_pods)
     reader.types(keep)
 
     assert phase(fresh) == "Running"
