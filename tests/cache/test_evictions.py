@@ -381,18 +381,18 @@ def test_a_nomination_that_cannot_be_written_does_not_count(cluster: ClusterCach
     assert nominated(cluster, "high-0") == "n0"
 
 
-def test_a_nomination_that_is_never_shown_ends(make_cluster: Any) -> None:
+@pytest.mark.parametrize("written_after_s", [0, 200])
+def test_a_nomination_that_is_written_and_never_shown_ends(make_cluster: Any, written_after_s: int) -> None:
     clock = FakeClock()
     cache = make_cluster(a_node("n1"), HIGH, clock=clock)
     cache.nominations.assume(PLAN.nominations[0])
+    clock.advance(written_after_s)
+    cache.nominations.written(a_ref("high-0"))
 
-    clock.advance(59)
-    cache.nominations.end_expired(lambda _: False)
-    assert nominated(cache, "high-0") == "n1"
-    clock.advance(1)
-    cache.nominations.end_expired(lambda _: False)
-
-    assert nominated(cache, "high-0") == ""
+    for seconds, node in ((59, "n1"), (1, "")):
+        clock.advance(seconds)
+        cache.nominations.end_expired(lambda _: False)
+        assert nominated(cache, "high-0") == node
 
 
 def test_a_nomination_that_has_yet_to_be_written_does_not_end(make_cluster: Any) -> None:
@@ -404,22 +404,6 @@ def test_a_nomination_that_has_yet_to_be_written_does_not_end(make_cluster: Any)
 
     cache.nominations.end_expired(lambda task: task == a_ref("high-0"))
     assert nominated(cache, "high-0") == "n1"
-    cache.nominations.end_expired(lambda _: False)
-
-    assert nominated(cache, "high-0") == ""
-
-
-def test_a_nomination_that_was_written_late_gets_time_to_be_shown(make_cluster: Any) -> None:
-    clock = FakeClock()
-    cache = make_cluster(a_node("n1"), HIGH, clock=clock)
-    cache.nominations.assume(PLAN.nominations[0])
-    clock.advance(200)
-
-    cache.nominations.written(a_ref("high-0"))
-    clock.advance(59)
-    cache.nominations.end_expired(lambda _: False)
-    assert nominated(cache, "high-0") == "n1"
-    clock.advance(1)
     cache.nominations.end_expired(lambda _: False)
 
     assert nominated(cache, "high-0") == ""

@@ -105,7 +105,7 @@ class NotServed(ServerError):
     """404 to a request about one object, which does not name this object: it says nothing about the object.
 
     The API server names an object that it does not have. If it does not serve the resource at present, or if a proxy
-    answers in its place, nothing is named.
+    answers in its place, nothing is named. A webhook may pass on an answer that names another object.
     """
 
 
