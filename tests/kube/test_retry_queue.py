@@ -288,6 +288,53 @@ async def test_an_excuse_that_comes_long_after_others_in_vain_is_as_good_as_the_
     assert await taken(queue) == ["a"]
 
 
+async def test_an_excuse_reaches_keys_that_were_given_up_long_ago(queue, clock) -> None:
+    for key in ("a", "b"):
+        queue.plan(key)
+        await fail(queue, key, excusable=key == "a", again=False)
+    await advance(clock, 200.0)
+    queue.plan("c")
+    await fail(queue, "c", again=False)
+    assert queue.remembered == 1
+
+    assert queue.excuse() == ["a"]
+    assert queue.excuse() == []
+
+
+async def test_a_failure_of_another_kind_does_not_end_the_wait_for_an_excuse(queue, clock) -> None:
+    queue.plan("a")
+    await fail(queue, "a", excusable=True)
+    await advance(clock, 2 * FIRST_S)
+    await fail(queue, "a", again=False)  # no answer, for instance
+
+    assert queue.excuse() == ["a"]
+
+
+async def test_after_a_success_nothing_waits_for_an_excuse(queue, clock) -> None:
+    queue.plan("a")
+    await fail(queue, "a", excusable=True)
+    await advance(clock, 2 * FIRST_S)
+    assert await taken(queue) == ["a"]
+    queue.succeeded("a")
+    queue.release("a")
+    queue.plan("a")
+    await fail(queue, "a")
+
+    assert queue.excuse() == []
+
+
+async def test_of_keys_that_wait_for_an_excuse_a_bounded_number_is_kept(queue, clock, monkeypatch) -> None:
+    monkeypatch.setattr(retry_queue, "_EXCUSABLE", 3)
+    for key in "abcde":
+        queue.plan(key)
+        await fail(queue, key, excusable=True, again=False)
+    await advance(clock, 200.0)
+    queue.plan("f")
+    await fail(queue, "f", again=False)
+
+    assert queue.excuse() == ["c", "d", "e"]
+
+
 async def test_giving_up_ends_the_attempts_but_keeps_the_back_off_and_the_failure_count(clock) -> None:
     queue = a_retry_queue(clock, attempts=3)
     pauses: list[float | None] = []
@@ -397,7 +444,9 @@ class World:
     failures: dict[str, int] = field(default_factory=dict)
     not_before: dict[str, float] = field(default_factory=dict)
     if_excused: dict[str, float] = field(default_factory=dict)
-    """For keys whose last failure was excusable: the earliest time of the next turn after an excuse."""
+    """For keys in ``refused``: the earliest time of the next turn after an excuse."""
+    refused: set[str] = field(default_factory=set)
+    """Keys with an excusable failure since their last success."""
     excused: set[str] = field(default_factory=set)
     """Keys that had their turn when an excuse came."""
 
@@ -416,10 +465,12 @@ class World:
             if outcome == "succeeded":
                 self.failures.pop(key, None)
                 self.not_before.pop(key, None)
+                self.refused.discard(key)
                 self.queue.succeeded(key)
             else:
-                excusable = outcome == "refused"
-                self._failed(key, retry_after_s, excusable=excusable)
+                if excusable := outcome == "refused":
+                    self.refused.add(key)
+                self._failed(key, retry_after_s)
                 self.queue.failed(key, retry_after_s or None, again=outcome != "failed for good", excusable=excusable)
             self.queue.release(key)
 
@@ -432,7 +483,7 @@ class World:
         self.if_excused.clear()
         self.excused |= self.working
 
-    def _failed(self, key: str, retry_after_s: float, *, excusable: bool) -> None:
+    def _failed(self, key: str, retry_after_s: float) -> None:
         """Note the shortest back-off that the rule allows."""
         now = self.clock.monotonic()
         if now >= self.not_before.get(key, 0.0) + LONGEST_S:
@@ -442,7 +493,7 @@ class World:
         shortest_s = 0.5 * min(FIRST_S * 2**before, CAP_S)
         asked_s = min(retry_after_s, LONGEST_S)
         self.not_before[key] = now + max(shortest_s, asked_s)
-        if excusable:
+        if key in self.refused:
             self.if_excused[key] = now + max(min(shortest_s, FIRST_S), asked_s)
             if key in self.excused:
                 self.not_before[key] = self.if_excused.pop(key)

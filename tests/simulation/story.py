@@ -122,10 +122,12 @@ def _timeline(outcome: Outcome) -> list[str]:
 def _named(outcome: Outcome) -> frozenset[str]:
     """Return the names of objects that a violation speaks of, with their owners' and nodes' names."""
     text = " ".join(violation.text for violation in outcome.violations)
-    words = set(re.findall(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", text))
+    words = set(re.findall(r"[a-z0-9][a-z0-9./-]*[a-z0-9]", text))
     named = {word for word in words if not word.isdigit() and len(word) > 2}
-    works = {work.name for work in outcome.plan.work}
-    return frozenset(named | {work for work in works if any(word.startswith(f"{work}-") for word in words)})
+    named |= {word.rpartition("/")[2] for word in named}
+    spaces = {f"{work.space}/".removeprefix("default/") for work in outcome.plan.work} | {""}
+    works = {space + work.name for work in outcome.plan.work for space in spaces}
+    return frozenset(named | {work for work in works if any(word.startswith(f"{work}-") for word in named)})
 
 
 def _matters(line: Line, named: frozenset[str]) -> bool:

@@ -10,16 +10,17 @@ back-off doubles with every failure in a row, is at least as long as the server 
 discard, no giving up and no draining shortens it.
 
 Only an excuse shortens it, because it says that the reason of the failures may be gone: what a key named did not exist,
-and now something has appeared. It holds for keys whose last failure was ``excusable``, also for those that are given
-up. The shortest back-off of an excused key doubles with every excuse that was in vain, up to the cap, and is never
-shorter than the server asks. So a flood of excuses costs a key no more turns than the back-off of a new failure does.
-The back-off after an excused turn goes on from there: whoever refuses may see later than we do what has appeared. If
-there was no excuse for as long as the longest back-off, the next one is the first again.
+and now something has appeared. It holds for keys with an ``excusable`` failure since their last success, also for those
+that are given up, even long ago. The shortest back-off of an excused key doubles with every excuse that was in vain, up
+to the cap, and is never shorter than the server asks. So a flood of excuses costs a key no more turns than the back-off
+of a new failure does. The back-off after an excused turn goes on from there: whoever refuses may see later than we do
+what has appeared. If there was no excuse for as long as the longest back-off, the next one is the first again.
 
 A key that is planned during its back-off gets one turn when the back-off ends, however many changes came meanwhile.
 
 A success resets the count of failures. So does a time without plans for the key as long as the longest back-off, which
-bounds the memory of failures.
+bounds the memory of failures. A key that was given up is remembered longer, so that an excuse finds it; their number is
+bounded.
 """
 
 import asyncio
@@ -36,13 +37,16 @@ from volcano_py.runtime.clock import Clock
 K = TypeVar("K", bound=Hashable)
 
 _TICK_S: Final = 0.05
+_EXCUSABLE: Final = (
+    10_000  # given up and forgotten keys that an excuse still finds; if there are more, the oldest ones are dropped
+)
 _VOID_ITEMS: Final = 64  # void items that the heap may hold beyond the number of waiting keys
 
 
 class _Failures:
     """The back-off of a key that failed."""
 
-    __slots__ = ("asked_s", "attempts", "backoff", "excused", "excused_at", "failed_at", "until")
+    __slots__ = ("asked_s", "attempts", "backoff", "excusable", "excused", "excused_at", "failed_at", "until")
 
     def __init__(self, backoff: Backoff) -> None:
         self.backoff = backoff
@@ -50,6 +54,7 @@ class _Failures:
         self.until = 0.0  # earliest time of the next turn
         self.asked_s = 0.0  # the pause that the server asked for after the last failure
         self.attempts = 0  # failures since the last success or giving up
+        self.excusable = False  # whether one of the failures was
         self.excused = 0  # excuses that were in vain or are not used yet
         self.excused_at = -math.inf
 
@@ -82,7 +87,7 @@ class RetryQueue(Generic[K]):
         self._due: list[tuple[float, int, K]] = []  # heap; an item is void unless it is its key's item in _planned
         self._sequence = itertools.count()
         self._working: dict[K, int] = {}  # key -> excuses before its turn; none of these is in the heap
-        self._excusable: dict[K, None] = {}  # keys whose last failure may be excused, in order
+        self._excusable: dict[K, None] = {}  # keys with a failure that may be excused, in order
         self._excuses = 0
         self._failures: dict[K, _Failures] = {}
         self._remember_s = self._new_backoff().longest_s  # after the end of the back-off
@@ -144,7 +149,7 @@ class RetryQueue(Generic[K]):
                 self._push(item)
 
     def excuse(self) -> list[K]:
-        """Shorten the back-off of all keys whose last failure was excusable, and return them; the caller plans them.
+        """Shorten the back-off of all keys with an excusable failure, and return them; the caller plans them.
 
         A turn that fails later, but began before, is excused, too.
         """
@@ -152,7 +157,8 @@ class RetryQueue(Generic[K]):
         keys = list(self._excusable)
         self._excusable.clear()
         for key in keys:
-            self._shorten(self._failures[key])
+            if (failures := self._failures.get(key)) is not None:
+                self._shorten(failures)
         return keys
 
     def discard(self, key: K) -> bool:
@@ -229,10 +235,11 @@ class RetryQueue(Generic[K]):
         failures.failed_at, failures.until = now, now + backoff_s
         failures.asked_s = min(retry_after_s or 0.0, failures.backoff.longest_s)
         failures.attempts += 1
-        excused = excusable and self._working[key] != self._excuses
+        failures.excusable |= excusable
+        excused = failures.excusable and self._working[key] != self._excuses
         if excused:
             self._shorten(failures)
-        elif excusable:
+        elif failures.excusable:
             self._excusable[key] = None
         if not again or (failures.attempts >= self._attempts and not excused):
             failures.attempts = 0
@@ -306,7 +313,9 @@ class RetryQueue(Generic[K]):
             for key, failures in self._failures.items()
             if key in self._planned or key in self._working or now < failures.until + self._remember_s
         }
-        self._excusable = {key: None for key in self._excusable if key in self._failures}
+        given_up = [key for key in self._excusable if key not in self._failures]
+        for key in given_up[:-_EXCUSABLE]:
+            del self._excusable[key]
 
     async def _wait(self, seconds: float) -> None:
         """Wait for that many seconds, or until another item may be first."""
