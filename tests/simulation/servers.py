@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
 
+import msgspec
 from aiohttp import web
 
 from tests.simulation.draws import Draws
@@ -40,6 +41,14 @@ URL: Final = f"http://{BALANCER}:{PORT}"
 DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
 
+class _Details(msgspec.Struct):
+    name: str = ""
+
+
+class _Refusal(msgspec.Struct):
+    details: _Details = msgspec.field(default_factory=_Details)
+
+
 @dataclass(slots=True, eq=False)
 class Asked:
     """One request, as a server sees it."""
@@ -59,6 +68,8 @@ class Asked:
     begun_at: float = 0.0
     """When the server began to carry it out."""
     authorization: str = ""
+    taken: str = ""
+    """The name of the object that was to be created, if there is one of that name."""
     lost: bool = False
     """Whether a fault keeps the answer from whoever asked."""
     after: Callable[[], Awaitable[None]] | None = None
@@ -326,6 +337,8 @@ class Servers:
             try:
                 response = await frontend.handle(request)
                 asked.retry_after_s = float(response.headers.get("Retry-After", 0.0))
+                if response.status == 409 and request.method == "POST":
+                    asked.taken = _name_in(response)
                 self._answered(asked, response.status)
                 if asked.after is not None:
                     await asked.after()
@@ -343,3 +356,9 @@ class Servers:
 
     def _frontend(self, registry: Registry, options: ApiServerOptions) -> Frontend:
         return Frontend(registry, Judged(self._judge), RequestCounters(), options)  # type: ignore[arg-type]
+
+
+def _name_in(response: web.StreamResponse) -> str:
+    """Return the name of the object that a refusal is about."""
+    body = response.body if isinstance(response, web.Response) else None
+    return msgspec.json.decode(body, type=_Refusal).details.name if isinstance(body, bytes) else ""

@@ -290,6 +290,29 @@ def test_refusals_that_are_not_heeded_are_found(world: Fabricated, pause_s: floa
     assert world.found() == (set() if pause_s == 3.0 else {"refusals are heeded"})
 
 
+@pytest.mark.parametrize(("refusals", "found"), [(22, False), (23, True)])
+def test_a_queue_that_changes_allows_twice_as_many_refusals(world: Fabricated, refusals: int, found: bool) -> None:
+    machine = world.world.machines["scheduler-0"]
+    machine.process = world.one
+    world.servers.create(objects.queue("research"))
+    for _ in range(refusals):
+        with world.asks(world.one, "create", "pods/binding", key="default/p") as asked:
+            world.world._answered(asked, 409)
+    assert world.found() == ({"refusals are heeded"} if found else set())
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_an_object_that_exists_and_is_created_again_and_again_is_found(world: Fabricated, same: bool) -> None:
+    machine = world.world.machines["controllers-0"]
+    machine.process = world.one
+    world.one.name = machine.name
+    for attempt in range(12):
+        with world.asks(world.one, "create", "pods", key="default/") as asked:
+            asked.taken = "train-worker-0" if same else f"train-worker-{attempt}"
+            world.world._answered(asked, 409)
+    assert world.found() == ({"refusals are heeded"} if same else set())
+
+
 def test_refusals_that_are_lost_on_their_way_bind_nobody(world: Fabricated) -> None:
     world.world.machines["scheduler-0"].process = world.one
     for attempt in range(12):

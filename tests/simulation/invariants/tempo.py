@@ -1,8 +1,10 @@
 """How often programs ask again for what was refused."""
 
 from collections import deque
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tests.simulation import objects
 from tests.simulation.invariants.invariant import Invariant
 from tests.simulation.loop import Process
 from tests.simulation.network import End
@@ -17,7 +19,8 @@ _WINDOW_S: Final = 15.0
 _MOST_REFUSED: Final = 11
 """Refusals of one request within the window; a back-off from 0.2 s that doubles makes eight.
 
-The statuses of pods may be refused twice as often: reasons and nominations are written by two parts of a program.
+The statuses of pods may be refused twice as often: reasons and nominations are written by two parts of a program. So
+may everything if a queue changes meanwhile: the back-off begins anew then, since what was refused may be accepted now.
 """
 _EARLY: Final = 4
 """An answer may be lost on its way, so that some requests come too early."""
@@ -36,9 +39,17 @@ class RefusalsAreHeeded(Invariant):
         self._refused: dict[_Key, deque[float]] = {}
         self._not_before: dict[_Key, float] = {}
         self._early: dict[_Key, int] = {}
+        self._rules: dict[str, tuple[object, object]] = {}  # of queues
+        self._rules_changed_at = -inf
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Forget what was refused for an object that another of its name has replaced."""
+        if resource == objects.QUEUES:
+            queue = event.stored.obj
+            rules = (queue.get("spec"), queue.get("status", {}).get("state"))
+            if self._rules.get(event.stored.key) != rules:
+                self._rules[event.stored.key] = rules
+                self._rules_changed_at = self.world.loop.time()
         if event.type != "ADDED":
             return
         for key in [*self._refused]:
@@ -52,9 +63,12 @@ class RefusalsAreHeeded(Invariant):
         machine = self.world.machines.get(asked.client.name)
         if machine is None or machine.process is not asked.client or asked.resource.startswith("leases"):
             return
-        if asked.method == "GET" or (asked.method == "POST" and asked.resource != "pods/binding"):
+        path = asked.path
+        if asked.method == "POST" and asked.resource != "pods/binding":
+            path = f"{path.partition('?')[0]}/{asked.taken}" if asked.taken else ""
+        if asked.method == "GET" or not path:
             return  # lists have a back-off of their own; what is created is another object each time
-        key = (f"{machine.name} {machine.starts}", asked.method, asked.path)
+        key = (f"{machine.name} {machine.starts}", asked.method, path)
         at = self.world.loop.time()
         if asked.resource != "pods/status":  # several parts of a program write it, each with its own pauses
             self._look_at_time(asked, key)
@@ -66,12 +80,12 @@ class RefusalsAreHeeded(Invariant):
             return
         if status == 429 and asked.retry_after_s:
             self._not_before[key] = at + asked.retry_after_s
-        most = _MOST_REFUSED * (2 if asked.resource == "pods/status" else 1)
-        times = self._refused.setdefault(key, deque(maxlen=most + 1))
+        begins_anew = at - self._rules_changed_at < _WINDOW_S
+        most = _MOST_REFUSED * (2 if asked.resource == "pods/status" or begins_anew else 1)
+        times = self._refused.setdefault(key, deque(maxlen=2 * _MOST_REFUSED + 1))
         times.append(at)
-        if len(times) > most and at - times[0] < _WINDOW_S:
-            lasted_s = at - times[0]
-            what = f"{asked.method} {asked.path} {len(times)} times in {lasted_s:.1f} s"
+        if len(times) > most and (lasted_s := at - times[-most - 1]) < _WINDOW_S:
+            what = f"{asked.method} {path} {most + 1} times in {lasted_s:.1f} s"
             self.violated(f"{asked.client.name} sent {what}, refused each time")
 
     def _look_at_time(self, asked: "Asked", key: _Key) -> None:
