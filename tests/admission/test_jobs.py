@@ -233,6 +233,26 @@ def test_a_queue_that_takes_no_jobs(queues: list[Any], name: str, sentence: str)
     assert sentence in create("/jobs/validate", job(queue=name), queues).message
 
 
+@pytest.mark.parametrize(
+    ("name", "queues", "hint"),
+    [
+        ("nowhere", [], "create the queue first"),
+        ("nowhere", [queue("q")], "create the queue first, or name one that is open: q"),
+        (
+            "nowhere",
+            [queue("q"), queue("c", parent="q"), queue("d", "Closed")],
+            "create the queue first, or name one that is open: c",
+        ),
+        ("root", [queue("root")], "create a queue and name it"),
+        ("root", [queue("root"), queue("q", parent="root")], "name one that is open: q"),
+    ],
+)
+def test_the_way_out_names_queues_that_take_jobs(name: str, queues: list[Any], hint: str) -> None:
+    (refusal,) = create("/jobs/validate", job(queue=name), queues).refusals
+
+    assert refusal.hint == hint
+
+
 def test_a_queue_that_the_queue_controller_has_not_seen_yet_takes_jobs() -> None:
     assert create("/jobs/validate", job(queue="q"), [queue("q", "")]).message == ""
 

@@ -78,6 +78,7 @@ async def test_the_file_of_the_home_folder_is_the_last_resort(tmp_path: Path) ->
         ),
         pytest.param({"current": "gone"}, {}, "does not have its current-context", id="current-context-missing"),
         pytest.param({"server": ""}, {}, "names no server", id="no-server"),
+        pytest.param({"server": "http://one:abc"}, {}, "is not the address of an API server", id="bad-server"),
         pytest.param({"cluster": {"certificate-authority": "gone.crt"}}, {}, "gone.crt", id="no-authority-file"),
         pytest.param({"cluster": {"proxy-url": "socks5://x:1"}}, {}, "only http:// and https:// proxies", id="socks"),
         pytest.param({"user": {"exec": {"command": "/no/plugin", "apiVersion": "v1"}}}, {}, "/no/plugin", id="plugin"),
@@ -97,6 +98,13 @@ async def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, text: str) 
     path.write_text(text)
 
     with pytest.raises(CredentialsError, match=str(path)):
+        await load_credentials(kubeconfig=str(path), environ={})
+
+
+async def test_a_user_that_is_no_map_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("{current-context: c, contexts: [{name: c, context: {user: u}}], users: [{name: u, user: text}]}")
+    with pytest.raises(CredentialsError, match="the user 'u' is no map; correct users"):
         await load_credentials(kubeconfig=str(path), environ={})
 
 

@@ -250,7 +250,7 @@ def _queue(name: str, view: View) -> Iterator[Refusal]:
         refusal = not_open(queue, "job", path, ";")
         yield Refusal(f" {refusal.message}", refusal.field, refusal.hint)
     if name == keys.ROOT_QUEUE:
-        yield Refusal(" can not submit job to root queue;", path, open_queues(view))
+        yield Refusal(" can not submit job to root queue;", path, open_queues(view, exists=True))
         return
     children = sorted(name_of(child) for child in view.children(name))
     if children:

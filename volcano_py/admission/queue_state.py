@@ -23,11 +23,19 @@ def not_open(queue: Obj, work: str, path: str, end: str = "") -> Refusal:
     return Refusal(sentence, path, hint)
 
 
-def open_queues(view: View) -> str:
-    """Return a way out for a queue that does not exist: those that are open."""
-    names = sorted(name_of(queue) for queue in view.queues() if is_open(queue) and name_of(queue) != keys.ROOT_QUEUE)
+def open_queues(view: View, *, exists: bool = False) -> str:
+    """Return a way out for a queue that takes no jobs, because it does not exist or is the root: those that are open.
+
+    A queue with children takes no jobs either.
+    """
+    queues = list(view.queues())
+    parents = {text(queue, "spec", "parent") for queue in queues} | {keys.ROOT_QUEUE}
+    names = sorted(name for queue in queues if is_open(queue) and (name := name_of(queue)) not in parents)
     shown = ", ".join(names[:_SHOWN]) + (", and others" if len(names) > _SHOWN else "")
-    return f"create the queue first, or name one that is open: {shown}" if names else "create the queue first"
+    others = f"name one that is open: {shown}" if names else ""
+    if exists:
+        return others or "create a queue and name it"
+    return f"create the queue first, or {others}" if others else "create the queue first"
 
 
 _SHOWN = 5

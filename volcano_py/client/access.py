@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from volcano_py.client.problem import Problem, in_one_line
+from volcano_py.kube.address import is_address
 from volcano_py.kube.proxy import proxy_from_environment
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -51,7 +52,7 @@ def find_access(
     """Find the server: flags, then $KUBECONFIG, then the pod's ServiceAccount, then ~/.kube/config."""
     if server and "://" not in server:
         server = f"http://{server}"  # as kubectl does
-    if server and not server.startswith(("http://", "https://")):
+    if server and not is_address(server):
         raise Problem(f"{server!r} is not the address of an API server: write http://HOST:PORT or https://HOST:PORT")
     named = kubeconfig or environ.get("KUBECONFIG", "")
     if server.startswith("http://") and not named and not context:
@@ -140,6 +141,11 @@ def _from_kubeconfig(paths: list[Path], context: str, server: str, environ: Mapp
     if not address:
         raise Problem(f"{origin}: the cluster of context {wanted!r} names no server")
     address = address if "://" in address else f"http://{address}"
+    if not is_address(address):
+        raise Problem(
+            f"{origin}: the cluster of context {wanted!r} has the server {address!r}, which is not the address of an "
+            "API server: write http://HOST:PORT or https://HOST:PORT"
+        )
     empty = _Entry({}, Path())
     try:
         return _of_context(address.rstrip("/"), cluster or empty, user or empty, origin, paths, wanted, environ)
@@ -164,7 +170,10 @@ def _entry(documents: list[tuple[Mapping[str, Any], Path]], section: str, field:
     for document, folder in documents:
         for one in document.get(section) or ():
             if isinstance(one, dict) and str(one.get("name")) == name:
-                return _Entry(one.get(field) or {}, folder)
+                fields = one.get(field) or {}
+                if not isinstance(fields, dict):
+                    raise Problem(f"a kubeconfig in {folder} has a {field} {name!r} that is no map; correct {section}")
+                return _Entry(fields, folder)
     return None
 
 

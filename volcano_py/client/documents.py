@@ -1,6 +1,7 @@
 """Objects from YAML files."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +41,10 @@ class _Twice(yaml.YAMLError):
 
 
 class _Plain(yaml.SafeLoader):
-    """Leaves times as text, because JSON has none, and refuses keys that a map has twice."""
+    """Reads scalars as kubectl does, and refuses keys that a map has twice.
+
+    For kubectl, dates, durations such as 1:30:00 and a bare = are text. So is .inf here, since JSON has no such number.
+    """
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Return a map as it is written."""
@@ -56,10 +60,16 @@ class _Plain(yaml.SafeLoader):
         return node
 
 
+_AS_IN_PYYAML: Final = ("bool", "null", "merge")
+_INT: Final = re.compile(r"^[-+]?(?:0b[01][01_]*|0[0-7_]*|0x[0-9a-fA-F][0-9a-fA-F_]*|[1-9][0-9_]*)$")
+_FLOAT: Final = re.compile(r"^[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?$")
+
 _Plain.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in _AS_IN_PYYAML]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_Plain.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
+_Plain.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
 
 
 def _check(obj: Any, path: str, kind: Resource, *, generated: bool) -> None:

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from volcano_py.kube.address import is_address
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.blocking import Blocking
 from volcano_py.kube.identity import Authorities, Identity, tls_context, too_slow
@@ -225,7 +226,7 @@ async def load_credentials(
     ``~/.kube/config``. ``server`` replaces the address found; alone, and over plain HTTP, it needs no credentials.
     """
     explicit = kubeconfig or context or environ.get("KUBECONFIG")
-    if server and urlsplit(server).scheme not in ("http", "https"):
+    if server and not is_address(server):
         raise CredentialsError(
             f"{server!r} is not the address of an API server: write http://HOST:PORT or https://HOST:PORT"
         )

@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import yaml
 
+from volcano_py.kube.address import is_address
 from volcano_py.kube.blocking import Blocking
 from volcano_py.kube.exec_plugin import CLUSTER_EXTENSION, ExecPlugin, plugin_of
 from volcano_py.kube.identity import (
@@ -108,6 +109,7 @@ class Kubeconfig:
         from kubernetes_asyncio.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
 
         files: Any = KubeConfigMerger(self._path)
+        self._require_maps(files.config.value)
         loader: Any = KubeConfigLoader(
             config_dict=files.config,
             config_base_path=None,
@@ -126,6 +128,11 @@ class Kubeconfig:
         server = self._server or getattr(loader, "host", "")
         if not server:
             raise CredentialsError(f"kubeconfig {self._path}: the cluster of its context names no server")
+        if not is_address(server):
+            raise CredentialsError(
+                f"kubeconfig {self._path}: {server!r}, the server of the cluster, is not the address of an API server: "
+                "write http://HOST:PORT or https://HOST:PORT"
+            )
         if not self.server:  # connections go to this server, even if the file names another one later
             self.server = server
             self.tls = tls_context(server, settings, f"kubeconfig {self._path}")
@@ -135,6 +142,16 @@ class Kubeconfig:
         if plugin is not None and plugin.wants_cluster:
             self._cluster = self._cluster_info(loader._cluster.value)
         self._show_certificate()
+
+    def _require_maps(self, document: Mapping[str, Any]) -> None:
+        """Refuse users, clusters and contexts that are no maps, for which the library has no sentence."""
+        for field in ("user", "cluster", "context"):
+            for one in document.get(f"{field}s") or ():
+                entry = getattr(one, "value", one)
+                if isinstance(entry, dict) and not isinstance(entry.get(field) or {}, dict):
+                    raise CredentialsError(
+                        f"kubeconfig {self._path}: the {field} {entry.get('name')!r} is no map; correct {field}s"
+                    )
 
     def _read_user(self) -> None:
         """Read token and certificate files, or have the library renew a token (called in a thread)."""

@@ -126,6 +126,21 @@ def test_certificates_that_cannot_be_used_are_named(tmp_path: Path) -> None:
         found(tmp_path / "k")
 
 
+@pytest.mark.parametrize("section", ["user", "cluster", "context"])
+def test_a_section_that_is_no_map_is_named(tmp_path: Path, section: str) -> None:
+    document = yaml.safe_load(write(tmp_path / "k").read_text())
+    document[f"{section}s"][0][section] = "text"
+    (tmp_path / "k").write_text(yaml.safe_dump(document))
+
+    with pytest.raises(Problem, match=f"has a {section} '.*' that is no map; correct {section}s"):
+        found(tmp_path / "k")
+
+
+def test_a_server_that_is_no_address_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match=r"has the server 'http://one:abc', which is not the address of an API server"):
+        found(write(tmp_path / "k", server="http://one:abc"))
+
+
 def test_a_proxy_comes_from_the_environment(tmp_path: Path) -> None:
     environ = {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "one.internal"}
 

@@ -71,6 +71,53 @@ def test_a_merged_key_may_be_overridden(tmp_path: Path) -> None:
     assert found["spec"]["tasks"] == [{"name": name, "replicas": 1} for name in "wvu"]
 
 
+@pytest.mark.parametrize(
+    ("written_as", "value"),
+    [
+        ("1:30:00", "1:30:00"),
+        ("22:22", "22:22"),
+        ("1:30.5", "1:30.5"),
+        ("2026-11-28", "2026-11-28"),
+        ("=", "="),
+        (".inf", ".inf"),
+        (".nan", ".nan"),
+        ("12", 12),
+        ("-1_000", -1000),
+        ("0755", 0o755),
+        ("0x1F", 31),
+        ("1.5", 1.5),
+        ("1.5e3", 1500.0),
+        (".5", 0.5),
+        ("yes", True),
+        ("~", None),
+        ("1.5.2", "1.5.2"),
+        ("-", [None]),
+    ],
+)
+def test_values_are_read_as_kubectl_reads_them(tmp_path: Path, written_as: str, value: object) -> None:
+    path = written(tmp_path, f"metadata: {{name: a}}\nspec:\n  minAvailable:\n    {written_as}\n")
+
+    (found,) = read_documents(str(path), VCJOBS)
+
+    assert found["spec"]["minAvailable"] == value
+    assert type(found["spec"]["minAvailable"]) is type(value)
+
+
+def test_of_several_jobs_the_one_that_is_refused_is_named_and_the_others_are_created(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    space = cluster.namespace("several")
+    cluster.job("second", space)
+    path = written(tmp_path, "---\n".join(JOB.replace("train", name) for name in ("first", "second", "third")))
+
+    ran = cluster.run(f"job run -n {space} -f {path}")
+
+    assert ran.code == 255
+    first, third, problem = ran.out.splitlines()
+    assert (first, third) == ("run job first successfully", "run job third successfully")
+    assert problem.startswith("Failed to run job: job second: ")
+
+
 def test_flags_beside_a_file_are_named_because_they_have_no_effect(cluster: Cluster, tmp_path: Path) -> None:
     space, path = cluster.namespace("beside"), written(tmp_path, JOB)
 

@@ -99,18 +99,25 @@ def find_flag(command: Command, word: str) -> Flag | None:
 def read_flags(command: Command, words: Sequence[str]) -> Values:
     """Read what stands behind the command; raise UsageProblem."""
     given: dict[str, str] = {}
+    bare = ""  # what stands without a flag
     left = list(words)
     only_words = False
     while left:
         word = left.pop(0)
         if only_words or word == "-" or not word.startswith("-"):
             _bare(command, word, given)
+            bare = given[command.argument]
         elif word == "--":
             only_words = True
         elif word.startswith("--"):
             _long(command, word[2:], left, given)
         else:
             _short(command, word[1:], left, given)
+    if bare and given[command.argument] != bare:  # both may name an object, and one of them may be deleted
+        other = given[command.argument]
+        raise UsageProblem(
+            f"unexpected argument {bare!r}: --{command.argument} {other} names another one{_see(command)}"
+        )
     if given.get("namespace") == "" and not any(flag.name == "all-namespaces" for flag in command.flags):
         raise UsageProblem(f"the namespace must not be empty{_see(command)}")
     return Values(given, command)

@@ -9,7 +9,7 @@ from volcano_py.cli.vcctl.job_reading import job_of
 from volcano_py.client.commanding import send_command
 from volcano_py.client.documents import read_documents
 from volcano_py.client.jobs import job_of_one_task, lowered, raised, read_resources
-from volcano_py.client.problem import Problem
+from volcano_py.client.problem import Problem, Unreachable
 from volcano_py.kube.resource import VCJOBS
 
 _OF_A_JOB: Final = {"name", "image", "min", "replicas", "requests", "limits", "scheduler", "queue"}
@@ -35,8 +35,17 @@ def run_job(call: Call) -> int:
             raise Problem(f"{told}: leave one of them out")
     if void := [f"--{flag.name}" for flag in call.command.flags if flag.name in flags.given & _OF_A_JOB]:
         call.warn(f"file {path} says all about its jobs; these flags have no effect: {', '.join(void)}")
+    refused: list[str] = []
     for job in jobs:
-        _create(call, job, str(job["metadata"].get("namespace") or namespace))
+        meta = job["metadata"]
+        try:
+            _create(call, job, str(meta.get("namespace") or namespace))
+        except Problem as problem:
+            if len(jobs) == 1 or isinstance(problem, Unreachable):
+                raise
+            refused.append(f"job {meta.get('name') or meta['generateName']}: {problem}")
+    if refused:
+        raise Problem("; ".join(refused))
     return 0
 
 
