@@ -273,7 +273,7 @@ async def test_waiting_groups_are_enqueued_once_the_configuration_has_no_enqueue
 
         path.write_text(CONF.replace("enqueue, ", ""))
 
-        await until(lambda: group(server, "big").get("status", {}).get("phase") == "Inqueue", timeout_s=2)
+        await until(lambda: group(server, "big").get("status", {}).get("phase") == "Inqueue")
 
 
 async def test_the_reason_why_a_job_waits_can_be_queried(server):
