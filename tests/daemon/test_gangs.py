@@ -151,6 +151,7 @@ async def test_a_waiting_gang_costs_no_writes_once_its_condition_is_set(server):
         put_job(server, "gang", 3, cpu="2")
         await until(lambda: all(condition(server, f"gang-{number}") for number in range(3)))
         await until(lambda: "FailedScheduling" in event_reasons(server, "Pod", "gang-2"))
+        await comes_to_rest(server.requests.writes, seconds=0.3)
         before, cycles = server.requests.writes(), running.daemon.cycles.cycles
 
         await until(lambda: running.daemon.cycles.cycles > cycles + 10)
