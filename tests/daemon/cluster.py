@@ -195,10 +195,13 @@ async def stays(condition: Callable[[], object], seconds: float = 0.5) -> None:
 
 
 async def comes_to_rest(value: Callable[[], object], seconds: float, timeout_s: float = 10) -> None:
-    """Wait until a value has not changed for a time."""
+    """Wait until a value has not changed for a time; time in which the whole process stands still is no rest."""
+    loop = asyncio.get_running_loop()
     async with asyncio.timeout(timeout_s):
-        last, since = value(), asyncio.get_running_loop().time()
-        while asyncio.get_running_loop().time() - since < seconds:
+        last, rested_s = value(), 0.0
+        while rested_s < seconds:
+            before = loop.time()
             await asyncio.sleep(0.01)
+            rested_s += min(loop.time() - before, 0.03)
             if value() != last:
-                last, since = value(), asyncio.get_running_loop().time()
+                last, rested_s = value(), 0.0
