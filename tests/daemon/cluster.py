@@ -43,12 +43,12 @@ class Running:
         return self.daemon.registry.get_sample_value(name, dict(labels or {})) or 0.0
 
     async def ready(self) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await self.daemon.ready.wait()
 
     async def stop(self) -> int:
         self.shutdown.request("test")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(40):
             return await self.task
 
     async def kill(self) -> None:
