@@ -107,7 +107,7 @@ async def test_a_gang_whose_binds_are_denied_is_tried_less_and_less_often_whatev
 
 async def test_a_bind_that_waits_is_not_sent_to_a_node_that_is_gone(server):
     put_node(server, "n1")
-    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=1, times=2))
+    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=4, times=2))
     async with scheduler(server.url) as running:
         put_job(server, "gang", 2)
         await until(lambda: len(running.daemon.cache.binds.ledger) == 2)
@@ -122,7 +122,7 @@ async def test_a_bind_that_waits_is_not_sent_to_a_node_that_is_gone(server):
 
 async def test_a_bind_that_waits_is_not_sent_for_a_pod_that_is_gone(server):
     put_node(server, "n1")
-    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=1, times=2))
+    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=4, times=2))
     async with scheduler(server.url) as running:
         put_job(server, "pair", 2)
         await until(lambda: len(running.daemon.cache.binds.ledger) == 2)
