@@ -109,13 +109,13 @@ async def test_after_a_401_a_request_waits_for_a_fresh_token_within_its_deadline
     async with a_door("Bearer new") as (door, url):
         credentials = Credentials(url, authorization="Bearer old", refresh=source)
         async with (
-            ApiClient(credentials, compress=compress, timeout_s=1) as hasty,
+            ApiClient(credentials, compress=compress, timeout_s=3) as hasty,
             ApiClient(credentials, compress=compress, timeout_s=10) as patient,
         ):
             started = time.monotonic()
             with pytest.raises(errors.Unauthorized):
                 await knock(hasty)
-            assert 0.9 < time.monotonic() - started < 10  # the refresh itself may last 30 s
+            assert 2.9 < time.monotonic() - started < 12  # the refresh itself may last 30 s
             waiting = asyncio.create_task(knock(patient))
             await until(lambda: len(door.seen) >= 2)
             source.may_answer.set()
