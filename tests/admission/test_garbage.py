@@ -205,10 +205,10 @@ def test_a_thousand_tasks_are_judged_soon() -> None:
     ]
     queue = Around([ALWAYS_THERE[1]])
     queue.children = lambda name: ()  # type: ignore[method-assign]
-    start = time.perf_counter()
+    start = time.process_time()
 
     filled = patched(job, RULES["/jobs/mutate"](Request(CREATE, "ns", "j", job), queue, Options()).patch)
     verdict = RULES["/jobs/validate"](Request(CREATE, "ns", "j", filled), queue, Options())
     assert verdict.message == ""
     assert RULES["/jobs/validate"](Request(UPDATE, "ns", "j", filled, filled), queue, Options()).message == ""
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0

@@ -11,7 +11,7 @@ import aiohttp
 from volcano_py.apiserver import ApiServer
 from volcano_py.testing import a_pod, manifest
 
-DEADLINE_S = 10.0
+DEADLINE_S = 30.0
 
 
 def a_bare_pod(name: str = "a", namespace: str = "default", **spec: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def a_config(name: str = "a", namespace: str = "default", **meta: Any) -> dict[s
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds, at most ten seconds."""
+    """Wait until a condition holds, at most half a minute."""
     async with asyncio.timeout(DEADLINE_S):
         while True:
             if holds():

@@ -142,7 +142,7 @@ async def test_it_runs_as_a_process_and_ends_on_sigterm() -> None:
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             line = (await process.stderr.readline()).decode()
             match = re.search(r"serving on (\S+)", line)
             assert match, line
@@ -159,7 +159,7 @@ async def test_it_runs_as_a_process_and_ends_on_sigterm() -> None:
 async def test_a_process_whose_port_is_taken_says_so(server: ApiServer) -> None:
     command = [sys.executable, "-m", "volcano_py.apiserver", "--port", str(server.port)]
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         _, errors = await process.communicate()
     assert process.returncode == 1
     assert f"port {server.port} on 127.0.0.1 is in use" in errors.decode()

@@ -33,7 +33,7 @@ async def command(*flags: str, program: tuple[str, ...] = COMMAND) -> AsyncItera
 
 async def ended(process: asyncio.subprocess.Process) -> tuple[int, str]:
     """Wait for the end and return exit code and log."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         _, log = await process.communicate()
     assert process.returncode is not None
     return process.returncode, log.decode()

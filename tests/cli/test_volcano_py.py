@@ -42,7 +42,7 @@ def test_up_prints_how_to_reach_it_and_leaves_nothing_behind(tmp_path: Path, num
         assert port is not None
         assert Path(kubeconfig[1]).exists()
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert out == "ended: nothing is left running\n"
     assert list(tmp_path.iterdir()) == []
@@ -67,7 +67,7 @@ def test_up_runs_a_plugin_of_a_folder_and_prints_what_the_configuration_lacks(tm
         assert process.stdout is not None
         started = any(line.startswith("Pods of your own need") for line in process.stdout)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
     assert started, err
     assert 'plugin "extender" is missing here' in err
 
@@ -122,6 +122,6 @@ def test_the_demo_ends_on_a_signal() -> None:
             if "train-0" in line:
                 break
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + signal.SIGTERM, "")
     assert out.endswith("stopped: nothing is left running\n")

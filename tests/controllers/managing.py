@@ -33,12 +33,12 @@ async def controllers(url: str, code: int = 0, **options: Any) -> AsyncIterator[
     running = asyncio.create_task(manager.run(shutdown), name="manager")
     try:
         ready = asyncio.create_task(manager.ready.wait())
-        await asyncio.wait([ready, running], timeout=10, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([ready, running], timeout=30, return_when=asyncio.FIRST_COMPLETED)
         assert ready.done(), manager.not_ready()
         yield manager
         if not running.done():
             shutdown.request("end of test")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await running == code
     finally:
         running.cancel()

@@ -62,6 +62,6 @@ async def test_a_request_that_is_cancelled_as_it_is_admitted_gives_its_place_bac
         await settle()
     waiting.cancel()  # it has been admitted, and has not run since
     await asyncio.gather(waiting, return_exceptions=True)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(10):
         await send(gate, 0, "next", sent, end)
     assert sent == ["next"]

@@ -19,7 +19,7 @@ from volcano_py.runtime.signals import Shutdown
 from volcano_py.testing import a_namespace, manifest
 
 NAME = "vc-controller-manager"
-SHORT = LeaseOptions(NAME, duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
+SHORT = LeaseOptions(NAME, duration_s=4, renew_deadline_s=3, retry_period_s=0.1)
 LONG = LeaseOptions(NAME, duration_s=60, renew_deadline_s=40, retry_period_s=0.1)
 
 

@@ -43,12 +43,12 @@ class Running:
         return self.daemon.registry.get_sample_value(name, dict(labels or {})) or 0.0
 
     async def ready(self) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await self.daemon.ready.wait()
 
     async def stop(self) -> int:
         self.shutdown.request("test")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(40):
             return await self.task
 
     async def kill(self) -> None:
@@ -195,10 +195,13 @@ async def stays(condition: Callable[[], object], seconds: float = 0.5) -> None:
 
 
 async def comes_to_rest(value: Callable[[], object], seconds: float, timeout_s: float = 10) -> None:
-    """Wait until a value has not changed for a time."""
+    """Wait until a value has not changed for a time; time in which the whole process stands still is no rest."""
+    loop = asyncio.get_running_loop()
     async with asyncio.timeout(timeout_s):
-        last, since = value(), asyncio.get_running_loop().time()
-        while asyncio.get_running_loop().time() - since < seconds:
+        last, rested_s = value(), 0.0
+        while rested_s < seconds:
+            before = loop.time()
             await asyncio.sleep(0.01)
+            rested_s += min(loop.time() - before, 0.03)
             if value() != last:
-                last, since = value(), asyncio.get_running_loop().time()
+                last, rested_s = value(), 0.0

@@ -1,6 +1,7 @@
 """A scheduler whose API server loses answers, says no, goes away, comes back, or lacks half of what it needs."""
 
 import asyncio
+import math
 from collections import Counter
 
 import pytest
@@ -90,6 +91,7 @@ async def test_a_gang_whose_binds_are_denied_is_tried_less_and_less_often_whatev
     put_node(server, "n1", cpu=64)
     denied = server.faults.add(Fault("reply", verb="create", resource="pods/binding", name="bad-*", code=403))
     async with scheduler(server.url, period_s=0.2):
+        begin = asyncio.get_running_loop().time()
         put_job(server, "bad", 20)
         await until(lambda: denied.hits == 20)
         for number in range(40):
@@ -97,13 +99,15 @@ async def test_a_gang_whose_binds_are_denied_is_tried_less_and_less_often_whatev
             await asyncio.sleep(0.05)
         await until(lambda: len(placed(server)) == 40)
 
-        assert denied.hits <= 80  # at 0, 1, 3 and 7 seconds, each half as long either way; it was 20 per arrival
+        # At 0, 1, 3 and 7 seconds, each half as long either way; it was 20 per arrival. A busy machine needs longer.
+        elapsed_s = asyncio.get_running_loop().time() - begin
+        assert denied.hits <= max(80, 20 * (1 + math.floor(math.log2(1 + 2 * elapsed_s))))
         assert condition(server, "bad-0")["reason"] == "SchedulerError"
 
 
 async def test_a_bind_that_waits_is_not_sent_to_a_node_that_is_gone(server):
     put_node(server, "n1")
-    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=1, times=2))
+    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=4, times=2))
     async with scheduler(server.url) as running:
         put_job(server, "gang", 2)
         await until(lambda: len(running.daemon.cache.binds.ledger) == 2)
@@ -118,7 +122,7 @@ async def test_a_bind_that_waits_is_not_sent_to_a_node_that_is_gone(server):
 
 async def test_a_bind_that_waits_is_not_sent_for_a_pod_that_is_gone(server):
     put_node(server, "n1")
-    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=1, times=2))
+    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=4, times=2))
     async with scheduler(server.url) as running:
         put_job(server, "pair", 2)
         await until(lambda: len(running.daemon.cache.binds.ledger) == 2)
@@ -254,11 +258,13 @@ async def test_an_outage_is_one_warning_for_all_watches():
     try:
         async with scheduler(server.url) as running:
             with capture_logs() as lines:
+                begin = asyncio.get_running_loop().time()
                 await server.stop()
                 await until(lambda: any("does not answer" in line["event"] for line in lines), timeout_s=15)
                 await server.start()
                 outage = running.daemon._watches.informers.outage
                 await until(lambda: not outage.lasts and any("again" in line["event"] for line in lines), timeout_s=15)
+                elapsed_s = asyncio.get_running_loop().time() - begin
     finally:
         await server.stop()
 
@@ -266,7 +272,7 @@ async def test_an_outage_is_one_warning_for_all_watches():
     assert [line["event"] for line in informers] == ["the API server does not answer"]
     back = next(line for line in lines if line["event"] == "the API server answers again")
     assert back["failed_attempts"] >= 12  # each of the watches, at least once
-    assert 1 <= back["away_s"] <= 10
+    assert 1 <= back["away_s"] <= max(10, elapsed_s)
 
 
 async def test_one_stray_404_does_not_remove_groups_and_queues(server):

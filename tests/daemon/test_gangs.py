@@ -3,6 +3,8 @@
 import asyncio
 import time
 
+import pytest
+
 from tests.daemon.cluster import (
     CONF,
     GROUPS,
@@ -24,6 +26,7 @@ from tests.daemon.cluster import (
 )
 from tests.effects.waiting import until
 from volcano_py.conf.loader import parse_conf
+from volcano_py.daemon import dispatch
 from volcano_py.effects.pod_conditions import PodConditionOptions
 from volcano_py.effects.podgroup_status import STARTING_S
 from volcano_py.scheduler import resolve
@@ -69,21 +72,30 @@ async def test_a_gang_whose_pods_start_one_after_another_is_written_once(server)
         assert server.requests.count("patch", GROUPS, 200) <= 1 + elapsed_s // (STARTING_S / 2)
 
 
+@pytest.fixture
+def statuses_wait(monkeypatch):
+    """Let every status of a group that may wait do so for longer than a test waits for it."""
+    for name in ("SETTLES_S", "BINDING_S", "STARTING_S", "NEW_TEXT_S"):
+        monkeypatch.setattr(dispatch, name, 60.0)
+
+
+@pytest.mark.usefixtures("statuses_wait")
 async def test_a_gang_that_is_enqueued_and_waits_for_its_pods_is_written_at_once(server):
     put_node(server, "n1", cpu=8)
     async with scheduler(server.url):
         put_group(server, "gang", 6)
 
-        await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Inqueue", timeout_s=2)
+        await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Inqueue")
 
 
+@pytest.mark.usefixtures("statuses_wait")
 async def test_without_the_enqueue_action_a_group_is_enqueued_before_it_has_pods(server):
     put_node(server, "n1", cpu=8)
     policy = resolve(parse_conf(CONF.replace("enqueue, ", ""), "test.conf"))
     async with scheduler(server.url, policy=policy):
         put_group(server, "gang", 6)
 
-        await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Inqueue", timeout_s=2)
+        await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Inqueue")
 
 
 async def test_a_gang_that_does_not_fit_waits_and_says_why(server):
@@ -111,8 +123,8 @@ async def test_a_gang_whose_pods_arrive_one_by_one_is_announced_once_without_wai
             put_pod(server, f"gang-{number}", "gang")
             await asyncio.sleep(0.15)  # longer than the debounce: each pod has a cycle of its own
 
-        await until(lambda: "Unschedulable" in event_reasons(server, "PodGroup", "gang"), timeout_s=3)
-        await until(lambda: all(condition(server, f"gang-{number}") for number in range(6)), timeout_s=3)
+        await until(lambda: "Unschedulable" in event_reasons(server, "PodGroup", "gang"))
+        await until(lambda: all(condition(server, f"gang-{number}") for number in range(6)))
         await comes_to_rest(server.requests.writes, seconds=0.3)
 
         said = [event["message"] for event in events(server, "PodGroup", "gang") if event["reason"] == "Unschedulable"]
@@ -130,7 +142,7 @@ async def test_a_new_node_is_noticed_at_once(server):
 
         put_node(server, "n2", cpu=1)
 
-        await until(lambda: len(placed(server)) == 6, timeout_s=2)
+        await until(lambda: len(placed(server)) == 6)
 
 
 async def test_a_waiting_gang_costs_no_writes_once_its_condition_is_set(server):
@@ -139,6 +151,7 @@ async def test_a_waiting_gang_costs_no_writes_once_its_condition_is_set(server):
         put_job(server, "gang", 3, cpu="2")
         await until(lambda: all(condition(server, f"gang-{number}") for number in range(3)))
         await until(lambda: "FailedScheduling" in event_reasons(server, "Pod", "gang-2"))
+        await comes_to_rest(server.requests.writes, seconds=0.3)
         before, cycles = server.requests.writes(), running.daemon.cycles.cycles
 
         await until(lambda: running.daemon.cycles.cycles > cycles + 10)

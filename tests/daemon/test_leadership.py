@@ -24,7 +24,7 @@ from tests.daemon.cluster import (
     successes,
 )
 from tests.daemon.freezing import a_freezing_proxy
-from tests.effects.waiting import until
+from tests.effects.waiting import standstill, until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.kube.errors import ConnectionFailed
@@ -34,7 +34,7 @@ from volcano_py.kube.resource import EVENTS, LEASES
 from volcano_py.model.objects import JobKey
 from volcano_py.testing import a_namespace, manifest
 
-SHORT = LeaseOptions(duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
+FIRM = LeaseOptions(duration_s=4, renew_deadline_s=3, retry_period_s=0.1)  # a pause of a busy machine does not cost it
 LONG = LeaseOptions(duration_s=60, renew_deadline_s=40, retry_period_s=0.1)
 SLOW = BinderOptions(start=2, highest=2)
 
@@ -64,9 +64,9 @@ async def take_the_lease_away(running: Running) -> None:
 
 async def test_one_scheduler_leads_and_the_other_stands_by_ready_and_writes_nothing(server):
     put_node(server, "n1", cpu=40)
-    async with scheduler(server.url, lease=SHORT) as first:
+    async with scheduler(server.url, lease=LONG) as first:
         await leads(first)
-        async with scheduler(server.url, lease=SHORT) as other:
+        async with scheduler(server.url, lease=LONG) as other:
             put_job(server, "gang", 10)
             await until(lambda: len(placed(server)) == 10)
             await until(lambda: len(other.daemon.cache.store.tasks_of(("default", "gang"))) == 10)
@@ -93,9 +93,10 @@ async def test_after_a_leader_is_killed_the_standby_leads_and_no_pod_is_bound_tw
     put_node(server, "n1", cpu=100)
     server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.01))
     async with AsyncExitStack() as stack:
-        first = await stack.enter_async_context(scheduler(server.url, lease=SHORT, binder=SLOW))
+        still = await stack.enter_async_context(standstill())
+        first = await stack.enter_async_context(scheduler(server.url, lease=FIRM, binder=SLOW))
         await leads(first)
-        other = await stack.enter_async_context(scheduler(server.url, lease=SHORT))
+        other = await stack.enter_async_context(scheduler(server.url, lease=FIRM))
         put_job(server, "gang", 40)
         await until(lambda: successes(server) > 3)
         await first.kill()
@@ -104,9 +105,10 @@ async def test_after_a_leader_is_killed_the_standby_leads_and_no_pod_is_bound_tw
         renewed = datetime.fromisoformat(lease(server)["renewTime"])
         await leads(other)
         took_s = (datetime.now(UTC) - renewed).total_seconds()
+        busy_s = await still.seconds()
         await until(lambda: len(placed(server)) == 40)
 
-    assert SHORT.duration_s <= took_s < SHORT.duration_s + 2.2 * SHORT.retry_period_s + 2.0  # and a busy machine
+    assert FIRM.duration_s <= took_s < FIRM.duration_s + 2.2 * FIRM.retry_period_s + 2.0 + busy_s
     assert successes(server) == 40
     assert server.requests.count(*BINDINGS, 409) == 0
     assert lease(server)["leaseTransitions"] == 1
@@ -131,9 +133,9 @@ async def test_a_new_leader_with_silently_dead_watches_overcommits_no_node(serve
         monkeypatch.setattr(Informers, "reconnect", lambda _: None)
     put_node(server, "n1", cpu=2)
     async with a_freezing_proxy(server.url) as proxy:
-        leader = start(a_daemon(server.url, lease=SHORT))
+        leader = start(a_daemon(server.url, lease=FIRM))
         await leads(leader)
-        standby = start(a_daemon(proxy.url, lease=SHORT, barrier_patience_s=30 if reconnects else 0.3))
+        standby = start(a_daemon(proxy.url, lease=FIRM, barrier_patience_s=30 if reconnects else 0.3))
         await until(lambda: standby.daemon.ready.is_set())
         refusal = server.faults.add(Fault("reply", *BINDINGS, code=429, retry_after_s=60, times=2))
         put_job(server, "new", 2)
@@ -144,7 +146,7 @@ async def test_a_new_leader_with_silently_dead_watches_overcommits_no_node(serve
         await leader.kill()
         for number in range(2):
             put_pod(server, f"other-{number}", node="n1", schedulerName="default-scheduler")
-        await until(lambda: standby.daemon.leading.is_set(), timeout_s=15)
+        await until(lambda: standby.daemon.leading.is_set(), timeout_s=30)
 
         assert standby.daemon.cache.bound_pods() == 2
         await stays(lambda: sorted(placed(server)) == ["other-0", "other-1"], 0.5)
@@ -155,9 +157,9 @@ async def test_a_new_leader_with_silently_dead_watches_overcommits_no_node(serve
 
 async def test_a_standby_held_by_the_start_barrier_says_what_it_waits_for(server):
     put_node(server, "n1", cpu=2)
-    leader = start(a_daemon(server.url, lease=SHORT))
+    leader = start(a_daemon(server.url, lease=FIRM))
     await leads(leader)
-    standby = start(a_daemon(server.url, lease=SHORT, barrier_patience_s=0.1))
+    standby = start(a_daemon(server.url, lease=FIRM, barrier_patience_s=0.1))
     await until(lambda: standby.daemon.ready.is_set())
     server.faults.add(Fault("reply", verb="watch", resource="pods", code=500))
     server.faults.add(Fault("reply", verb="list", resource="pods", code=500, skip=1))
@@ -169,7 +171,7 @@ async def test_a_standby_held_by_the_start_barrier_says_what_it_waits_for(server
     assert standby.metric("volcano_py_ready") == 0
     await stays(lambda: not standby.daemon.leading.is_set(), 1)
     server.faults.clear()
-    await until(lambda: standby.daemon.leading.is_set(), timeout_s=20)
+    await until(lambda: standby.daemon.leading.is_set(), timeout_s=30)
     assert standby.daemon.not_ready() == []
     await standby.kill()
 
@@ -181,7 +183,7 @@ async def test_a_leader_that_stops_lets_the_next_begin_at_once(server):
         async with scheduler(server.url, lease=LONG) as other:
             assert await first.stop() == 0
 
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(20):
                 await other.daemon.leading.wait()
             put_job(server, "gang", 2)
             await until(lambda: len(placed(server)) == 2)
@@ -214,8 +216,8 @@ async def test_a_standby_that_stops_leaves_the_lease_alone(server):
 @pytest.mark.parametrize("how", ["taken", "not-renewed"])
 async def test_a_lost_lease_ends_the_process_and_drops_what_was_decided(server, how):
     put_node(server, "n1", cpu=100)
-    server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.05))
-    async with scheduler(server.url, lease=SHORT, binder=SLOW) as running:
+    server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.25))
+    async with scheduler(server.url, lease=LONG if how == "taken" else FIRM, binder=SLOW) as running:
         await leads(running)
         put_job(server, "gang", 60)
         await until(lambda: successes(server) > 3)
@@ -224,11 +226,11 @@ async def test_a_lost_lease_ends_the_process_and_drops_what_was_decided(server, 
         else:
             server.faults.add(Fault("reply", resource=LEASES.label, code=500))
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert await running.task == 1
         sent = successes(server)
 
-        await stays(lambda: successes(server) <= sent + 2, 0.2)  # two may have been on their way
+        await stays(lambda: successes(server) <= sent + 2, 0.6)  # two may have been on their way
         assert sent < 60
 
 
@@ -237,12 +239,12 @@ async def test_a_process_that_was_suspended_writes_nothing_before_it_holds_the_l
     put_node(server, "n1", cpu=100)
     server.faults.add(Fault("delay", verb="update", resource=LEASES.label, delay_s=renewal_s))
     server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.02))
-    async with scheduler(server.url, lease=SHORT, binder=SLOW) as running:
+    async with scheduler(server.url, lease=FIRM, binder=SLOW) as running:
         await leads(running)
         put_job(server, "gang", 12)
         await until(lambda: successes(server) > 3)
 
-        time.sleep(1.1)  # noqa: ASYNC251 - the whole process stands still
+        time.sleep(FIRM.duration_s + 0.1)  # noqa: ASYNC251 - the whole process stands still
         with pytest.raises(ConnectionFailed, match="not sent: lease volcano-system/volcano is not held"):
             await running.daemon.client.create(EVENTS, {}, dict, namespace="default")
 
@@ -251,7 +253,7 @@ async def test_a_process_that_was_suspended_writes_nothing_before_it_holds_the_l
 
 async def test_without_its_namespace_it_stands_by_and_begins_when_it_is_there(server):
     put_node(server, "n1")
-    elsewhere = LeaseOptions(namespace="elsewhere", duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
+    elsewhere = LeaseOptions(namespace="elsewhere", duration_s=60, renew_deadline_s=40, retry_period_s=0.1)
     async with scheduler(server.url, lease=elsewhere):
         put_job(server, "gang", 2)
         await stays(lambda: not placed(server), 0.2)
@@ -263,7 +265,7 @@ async def test_without_its_namespace_it_stands_by_and_begins_when_it_is_there(se
 
 
 async def test_a_new_leader_is_an_event_of_the_lease(server):
-    async with scheduler(server.url, lease=SHORT) as running:
+    async with scheduler(server.url, lease=LONG) as running:
         await leads(running)
         await until(lambda: [e for e in server.list("events", "volcano-system") if e["reason"] == "LeaderElection"])
 

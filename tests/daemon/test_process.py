@@ -27,7 +27,7 @@ class Process:
 
     async def ended(self) -> tuple[int, str]:
         """Wait for the end and return exit code and log."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             _, log = await self._process.communicate()
         assert self._process.returncode is not None
         return self._process.returncode, log.decode()
@@ -55,7 +55,7 @@ async def asked(url: str) -> tuple[int, str]:
 
 
 async def until_ready(port: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (await asked(f"http://127.0.0.1:{port}/readyz"))[0] != 200:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.05)
 
@@ -134,7 +134,7 @@ async def test_a_cycle_that_hangs_does_not_keep_a_process_that_is_asked_to_end(s
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", HUNG, server.url, stdout=pipe, stderr=pipe)
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while b"hung" not in await process.stdout.readline():
                 pass
             process.send_signal(signal.SIGTERM)
@@ -165,7 +165,7 @@ async def test_a_process_with_a_bug_and_a_busy_thread_ends_with_code_1():
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", BROKEN, stdout=pipe, stderr=pipe)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             said = b"".join(await process.communicate())
     finally:
         if process.returncode is None:

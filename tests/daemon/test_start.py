@@ -174,7 +174,7 @@ async def test_the_barrier_opens_when_every_bound_pod_is_counted(server, client)
 
         await show(cache, client)
 
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             await task
     assert one.waits_for == ""
 
@@ -207,7 +207,7 @@ async def test_a_pod_that_ends_after_the_list_does_not_hold_the_barrier(server, 
 
         delivered[0] = str(10**9)
 
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             await task
     assert relists == []
 

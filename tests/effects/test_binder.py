@@ -17,7 +17,7 @@ from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.runtime.clock import RealClock
 from volcano_py.runtime.supervisor import Supervisor
 
-QUICK = BinderOptions(retry_first_s=0.01, retry_cap_s=0.02, timeout_s=2.0, attempts=4)
+QUICK = BinderOptions(retry_first_s=0.01, retry_cap_s=0.02, timeout_s=10.0, attempts=4)
 
 
 class Outcomes:

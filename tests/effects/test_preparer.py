@@ -1,5 +1,6 @@
 """The preparer against an API server with a volume controller and a provisioner that can refuse."""
 
+import asyncio
 import random
 
 import pytest
@@ -28,9 +29,9 @@ from volcano_py.effects.preparer import Preparer, PreparerOptions
 from volcano_py.effects.promising import Promising
 from volcano_py.metrics.preparing import PrepareMetrics
 from volcano_py.model.decisions import Bind, BindClaim, PrepareStep, ProvisionClaim
-from volcano_py.runtime.clock import RealClock
+from volcano_py.runtime.clock import Clock, FakeClock, RealClock
 
-QUICK = PreparerOptions(retry_first_s=0.01, retry_cap_s=0.02, timeout_s=2.0, attempts=4, wait_s=5.0)
+QUICK = PreparerOptions(retry_first_s=0.01, retry_cap_s=0.02, timeout_s=10.0, attempts=4, wait_s=5.0)
 
 
 class World:
@@ -48,6 +49,7 @@ class World:
         self._client, self._supervisor, self._rng = client, supervisor, rng
         self._metrics = PrepareMetrics(registry)
         self.registry = registry
+        self.clock: Clock = RealClock()
         self._preparer: Preparer | None = None
 
     def preparer(self, options: PreparerOptions = QUICK) -> Preparer:
@@ -59,7 +61,7 @@ class World:
             self.outcomes,
             self.backpressure,
             self._metrics,
-            clock=RealClock(),
+            clock=self.clock,
             rng=self._rng,
             objection=lambda bind: self.objections.get(bind.task.name, ""),
             options=options,
@@ -206,10 +208,19 @@ async def test_a_claim_that_is_not_bound_in_time_is_taken_back(world: World):
     bind = dynamic(world.server, 0)
     world.controllers.provisions = lambda _: False
 
-    await world.carried_out(bind, options=PreparerOptions(wait_s=1.5, announce_s=0.5, retry_first_s=0.01))
+    world.clock = clock = FakeClock()
+    preparer = world.preparer(PreparerOptions(wait_s=5.0, announce_s=1.5))
+    assert world.backpressure.enter(1)
+
+    await world.submit(preparer, bind)
+    await until(lambda: promised(world.server))
+    for _ in range(70):
+        await asyncio.sleep(0.005)
+        clock.advance(0.1)
+    await until(lambda: not preparer.busy)
 
     assert world.sent == []
-    assert "got no volume for node n1 within 1.5 s" in world.outcomes.failed[0][1]
+    assert "got no volume for node n1 within 5 s" in world.outcomes.failed[0][1]
     assert promised(world.server) == []
     said = "the provisioner of claim default/c0 has not made a volume for node n1 yet"
     assert world.outcomes.preparing_long == [(bind, said)]

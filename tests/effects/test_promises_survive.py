@@ -219,7 +219,8 @@ async def settled(trial: Trial) -> None:
     before = None
     while before != (now := trial.server.store.rv):
         before = now
-        await asyncio.sleep(0.1)
+        for _ in range(10):  # in small steps: if the process stands still, the controllers do, too
+            await asyncio.sleep(0.01)
 
 
 def released(server: ApiServer, text: str) -> bool:

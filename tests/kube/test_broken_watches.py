@@ -41,8 +41,8 @@ async def serving(*pieces: tuple[float, bytes], ends: bool) -> AsyncIterator[str
 
 @asynccontextmanager
 async def a_client(address: str, *, compress: bool = False) -> AsyncIterator[ApiClient]:
-    """Give a client to a test that may last three seconds."""
-    async with ApiClient(Credentials(address), compress=compress) as client, asyncio.timeout(3.0):
+    """Give a client to a test that may last 20 seconds: less than a watch that stalls."""
+    async with ApiClient(Credentials(address), compress=compress) as client, asyncio.timeout(20.0):
         yield client
 
 

@@ -148,7 +148,7 @@ async def test_after_a_time_out_over_a_used_connection_no_idle_one_is_trusted() 
         with pytest.raises(NoAnswerInTime):
             await ask(pool, 0.1)
 
-        assert await ask(pool, 1) == b"ok"
+        assert await ask(pool, 10) == b"ok"
 
     assert server.accepted == 4
 
@@ -237,7 +237,7 @@ async def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one() -> 
     server = Server(first_late)
     async with server.running() as address, opened(address, limit=1) as pool:
         with pytest.raises(NoAnswerInTime):
-            await ask(pool, timeout_s=0.02)
+            await ask(pool, timeout_s=0.3)
         late.set()
         assert await ask(pool) == b"ok"
 

@@ -222,19 +222,24 @@ HANGING = {
 def test_a_plugin_that_takes_too_long_is_ended_with_all_it_started(
     tmp_path: Path, what: str, loop_factory: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_REFRESH_TIMEOUT_S", 0.5)
     path = a_plugin(tmp_path, HANGING[what].format(tmp_path))
+    begun = tmp_path / "pids"
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        started = time.monotonic()
-        with pytest.raises(CredentialsError, match=r"plugin\.sh gave no credentials within 0.5 s"):
-            runner.run(load_credentials(kubeconfig=path, environ={"PATH": os.defpath}))
-        took = time.monotonic() - started
+        for limit_s in (0.5, 5, 20):
+            monkeypatch.setattr(module, "_REFRESH_TIMEOUT_S", limit_s)
+            started = time.monotonic()
+            with pytest.raises(CredentialsError, match=f"gave no credentials within {limit_s} s") as caught:
+                runner.run(load_credentials(kubeconfig=path, environ={"PATH": os.defpath}))
+            took = time.monotonic() - started
+            if begun.exists() and begun.read_text() and "plugin.sh" in str(caught.value):
+                break  # on a busy machine, the time may be over before the program has begun
 
-    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert "plugin.sh gave" in str(caught.value)
+    pids = [int(pid) for pid in begun.read_text().split()]
     assert pids
     assert not [pid for pid in pids if alive(pid)]
-    assert took < 15  # about 3 s on a quiet machine; the programs themselves would take 600
+    assert took < limit_s + 15  # about 3 s on a quiet machine; the programs themselves would take 600
 
 
 @pytest.mark.parametrize("turns", range(6))

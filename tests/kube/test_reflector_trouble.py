@@ -195,8 +195,8 @@ def test_a_dead_watch_goes_unnoticed_for_less_than_45_seconds() -> None:
 async def test_a_watch_that_the_server_does_not_end_counts_as_dead_although_it_spoke(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "STREAM_GRACE_S", 0.1)
-    async with reflecting(client, recorder, clock, watch_min_s=0.2, watch_max_s=0.2, stall_s=30) as reflector:
+    monkeypatch.setattr(transport, "STREAM_GRACE_S", 0.5)
+    async with reflecting(client, recorder, clock, watch_min_s=2.5, watch_max_s=2.5, stall_s=30) as reflector:
         await until(lambda: api.watches)
         api.watches[0].send("ADDED", a_widget("a", 5))
         await woken(clock)

@@ -80,7 +80,8 @@ class Left:
         """Wait until nothing was written for a while."""
         before = self.writes()
         for _ in range(100):
-            await asyncio.sleep(0.4)
+            for _ in range(20):  # in small steps: if the process stands still, the controllers do, too
+                await asyncio.sleep(0.02)
             if before == (before := self.writes()):
                 return
         raise AssertionError("the controllers write and write")

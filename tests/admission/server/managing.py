@@ -55,14 +55,14 @@ async def webhooks(
     running = asyncio.create_task(manager.run(shutdown), name="manager")
     try:
         ready = asyncio.create_task(manager.ready.wait())
-        await asyncio.wait([ready, running], timeout=10, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([ready, running], timeout=30, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             running.result()
         assert ready.done(), manager.not_ready()
         yield manager
         assert not running.done(), running
         shutdown.request("end of test")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await running == 0
     finally:
         running.cancel()

@@ -8,6 +8,7 @@ import ssl
 import pytest
 
 from tests.admission.server.reviewing import PATH, Client, allow, review, serving
+from tests.effects.waiting import standstill, until
 from volcano_py.admission.contract import Refusal, Request, Verdict
 from volcano_py.admission.paths import Webhook
 from volcano_py.kube import errors
@@ -132,13 +133,13 @@ async def test_only_json_is_read_only_posts_are_answered_and_only_on_enabled_pat
 
 
 async def test_half_a_review_is_given_up_after_a_time() -> None:
-    async with serving(read_timeout_s=0.2) as client:
+    async with serving(read_timeout_s=1) as client:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port, ssl=context)
         head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n"
         writer.write(head.encode() + review()[:100])
-        answer = await asyncio.wait_for(reader.read(), 5)
+        answer = await asyncio.wait_for(reader.read(), 20)
         writer.close()
 
         assert answer.startswith(b"HTTP/1.1 408")
@@ -153,24 +154,26 @@ async def test_a_connection_that_asks_nothing_is_closed(begin: bytes) -> None:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port, ssl=context)
         writer.write(begin)
-        await asyncio.wait_for(reader.read(), 5)
+        await asyncio.wait_for(reader.read(), 20)
         writer.close()
 
 
 async def test_connections_beyond_the_limit_are_closed_and_others_go_on() -> None:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    async with serving(connections_limit=3, read_timeout_s=5) as client:
+    async with serving(connections_limit=3, read_timeout_s=60) as client:
         assert (await client.ask(review()))["allowed"]
         opened = [await asyncio.open_connection("127.0.0.1", client.server.port, ssl=context) for _ in range(6)]
         assert (await client.ask(review()))["allowed"]
-        ends = await asyncio.gather(
-            *(asyncio.wait_for(reader.read(), 0.3) for reader, _ in opened), return_exceptions=True
-        )
+        reading = [asyncio.create_task(reader.read()) for reader, _ in opened]
+        await until(lambda: sum(task.done() for task in reading) >= 4)
+        await asyncio.sleep(0.3)
+        ended = sum(task.done() for task in reading)
         for _, writer in opened:
             writer.close()
+        await asyncio.gather(*reading, return_exceptions=True)
 
-        assert sum(not isinstance(end, TimeoutError) for end in ends) == 4
+        assert ended == 4
 
 
 async def test_bytes_under_way_are_bounded() -> None:
@@ -182,11 +185,13 @@ async def test_bytes_under_way_are_bounded() -> None:
 
     async with serving(judge, bytes_limit=2 * len(review())) as client:
         asked = [asyncio.create_task(client.post(review())) for _ in range(5)]
-        done, _ = await asyncio.wait(asked, timeout=1)
+        await until(lambda: sum(task.done() for task in asked) >= 3)
+        await asyncio.sleep(0.3)
+        done = sum(task.done() for task in asked)
         gate.set()
         statuses = sorted([(await task)[0] for task in asked])
 
-    assert (len(done), statuses) == (3, [200, 200, 503, 503, 503])
+    assert (done, statuses) == (3, [200, 200, 503, 503, 503])
 
 
 async def test_random_bytes_never_end_it() -> None:
@@ -228,12 +233,13 @@ async def test_a_verdict_that_cannot_be_confirmed_is_no_verdict() -> None:
             await asyncio.sleep(60)
         raise errors.ConnectionFailed("get", "/apis/x/v1/queues/a", "the server is away")
 
-    async with serving(judge) as client:
+    async with serving(judge) as client, standstill() as still:
         status, text = await client.post(review())
         assert (status, "the server is away" in text) == (503, True)
         began = asyncio.get_running_loop().time()
         status, text = await client.post(review(name="slow"), f"{PATH}?timeout=1s")
-        assert (status, asyncio.get_running_loop().time() - began < 1.0) == (503, True)
+        took_s = asyncio.get_running_loop().time() - began
+        assert (status, took_s < 1.0 + await still.seconds()) == (503, True)
 
 
 async def test_at_the_end_reviews_under_way_are_answered_and_connections_end() -> None:
@@ -248,12 +254,12 @@ async def test_at_the_end_reviews_under_way_are_answered_and_connections_end() -
         asked = asyncio.create_task(client.ask(review()))
         await begun.wait()
         client.server.retire()
-        closing = asyncio.create_task(client.server.close(5))
+        closing = asyncio.create_task(client.server.close(30))
         await asyncio.sleep(0.05)
         assert not closing.done()
         gate.set()
         assert (await asked)["allowed"]
-        await asyncio.wait_for(closing, 3)
+        await asyncio.wait_for(closing, 20)
 
 
 async def test_old_versions_of_tls_are_refused() -> None:
@@ -360,13 +366,12 @@ async def test_a_client_that_goes_away_ends_its_review() -> None:
             await asyncio.wait_for(ended.wait(), 5)
             begun.clear()
             ended.clear()
-        await asyncio.sleep(0.05)
-        assert client.server.under_way == 0
+        await until(lambda: client.server.under_way == 0)
 
 
 def test_it_serves_on_the_loop_of_the_program() -> None:
     async def check() -> None:
-        async with serving(connections_limit=2, read_timeout_s=0.5) as client:
+        async with serving(connections_limit=2, read_timeout_s=1.5) as client:
             assert (await client.ask(review()))["allowed"]
             assert (await client.post(review(), **{"Content-Type": "text/plain"}))[0] == 415
             assert (await client.post(review() + b" " * 3 * 1024 * 1024))[0] == 413

@@ -19,8 +19,8 @@ from volcano_py.local.manifests import definitions
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The address of an API server that runs in a thread of its own."""
+def api_server() -> Iterator[ApiServer]:
+    """An API server that runs in a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="apiserver", daemon=True)
     thread.start()
@@ -35,12 +35,18 @@ def server() -> Iterator[str]:
         for definition in definitions():
             api.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
         api.close()
-        yield server.url
+        yield server
         asyncio.run_coroutine_threadsafe(end(), loop).result(20)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(20)
         loop.close()
+
+
+@pytest.fixture(scope="module")
+def server(api_server: ApiServer) -> str:
+    """The address of that server."""
+    return api_server.url
 
 
 @pytest.fixture

@@ -7,10 +7,13 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from tests.cli.vcctl.running import PROGRAM, Cluster, begun, command, environment
+from volcano_py.apiserver import ApiServer
+from volcano_py.kube.resource import VCJOBS
 
 
 @pytest.mark.parametrize("line", ["job list -n ends -w", "queue list -w", "pod list -n ends -w", "jobflow list -A -w"])
@@ -20,21 +23,25 @@ def test_ctrl_c_ends_a_watch_at_once(cluster: Cluster, line: str) -> None:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("Name")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
 
     assert (process.returncode, err) == (130, "")
     assert "Traceback" not in out
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_wait_at_once(cluster: Cluster, number: signal.Signals) -> None:
+def test_a_signal_ends_a_wait_at_once(cluster: Cluster, api_server: ApiServer, number: signal.Signals) -> None:
     space = cluster.namespace("ends")
     cluster.job(f"waits-{number}", space, "Pending")
-    with begun("job", "wait", f"waits-{number}", "-n", space, "--for=phase=Running", "--timeout=60s") as process:
+    asked = api_server.requests.count
+    before, deadline = asked(resource=VCJOBS.label), time.monotonic() + 60
+    with begun("job", "wait", f"waits-{number}", "-n", space, "--for=phase=Running", "--timeout=100s") as process:
+        while asked(resource=VCJOBS.label) == before and time.monotonic() < deadline:
+            time.sleep(0.01)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(1.0)
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
 
     assert (process.returncode, out, err) == (128 + number, "", "")
 
@@ -131,7 +138,7 @@ def test_a_terminal_that_is_gone_ends_a_watch(cluster: Cluster) -> None:
         assert os.read(ours, 100).startswith(b"Name")
         os.close(ours)
         cluster.job("train", space)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
 
     assert process.returncode == 255
     assert err == "Failed to write the output: Input/output error\n"

@@ -44,8 +44,22 @@ class Restarting(Canned):
         yield
 
 
+class FakeTime:
+    """Time that passes only while the command sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
 def waited(api: Restarting, timeout: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(waiting, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(waiting, "time", FakeTime())
     out = io.StringIO()
     call = call_of(f"job wait train -n a --for=phase=Completed --timeout={timeout}", api, out, NOW)
     assert waiting.wait_job(call) == 0

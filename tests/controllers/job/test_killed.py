@@ -174,7 +174,8 @@ class Lives:
         jobs = self._server.list(VCJOBS.label, "default")
         if any(job.get("status", {}).get("state", {}).get("phase") not in RESTING for job in jobs):
             return False
-        await asyncio.sleep(1.2)  # counters follow within a second
+        for _ in range(24):  # counters follow within a second, unless the process stands still
+            await asyncio.sleep(0.05)
         return self._server.store.rv == before
 
 

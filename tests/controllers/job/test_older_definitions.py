@@ -5,6 +5,7 @@ import asyncio
 import aiohttp
 
 from tests.controllers.managing import GROUPS, controllers, pod_spec
+from tests.daemon.cluster import comes_to_rest
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.kube.client import ApiClient
@@ -40,6 +41,7 @@ async def test_a_field_that_the_server_does_not_keep_is_written_once_and_the_job
         await until(lambda: server.get(GROUPS, group, "default"))
         await user.patch(PODGROUPS, group, {"status": {"phase": "Inqueue"}}, dict, namespace="default")
         await until(lambda: len(server.list("pods")) == 2)
+        await comes_to_rest(lambda: server.requests.count("patch", GROUPS), 0.3)
         patches = server.requests.count("patch", GROUPS)
         await asyncio.sleep(0.3)
 

@@ -114,9 +114,12 @@ async def test_a_status_that_the_server_does_not_keep_is_written_less_and_less_o
     monkeypatch.setattr(Writer, "_send", swallowing)
     async with controllers(server.url):
         put_train(server)
+        begin = asyncio.get_running_loop().time()
         await asyncio.sleep(2.0)
+        await until(lambda: len(kept) >= 50, 60)  # a busy machine needs longer
+        elapsed_s = asyncio.get_running_loop().time() - begin
 
-    assert 50 <= len(kept) <= 250
+    assert 50 <= len(kept) <= 125 * max(elapsed_s, 2.0)
 
 
 async def start(server: ApiServer, user: ApiClient, pods: int = 1, **spec: Any) -> dict[str, Any]:

@@ -115,7 +115,7 @@ async def test_groups_of_another_scheduler_are_not_counted(server: ApiServer) ->
 
 
 async def test_many_groups_that_change_together_cost_few_writes(server: ApiServer) -> None:
-    async with controllers(server.url, count_after_s=0.2):
+    async with controllers(server.url, count_after_s=1.0):
         await until(lambda: state(server, "default") == "Open")
         before = status_writes(server)
         for number in range(50):
