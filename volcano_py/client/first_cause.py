@@ -1,7 +1,6 @@
 """The first cause that keeps a job from running, in the order in which a job meets them, and the ways out of it."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -192,30 +191,39 @@ def _of_the_room(facts: Facts, gang: Gang, around: Surroundings) -> Answer | Non
     fitting = sum(one.fitting for one in around.groups)
     if not around.groups or fitting >= gang.lacks:
         return None
-    worst = max(around.groups, key=lambda one: one.refusing)
-    why = f"; {worst.refusing} of {worst.nodes} nodes: {worst.reason}" if worst.reason else ""
+    refusals = room.refusals_of(around.groups)
     room_for = "no room for the pod" if gang.lacks == 1 else f"room for {fitting} of the {gang.lacks} pods"
-    in_all = room.in_all(facts.nodes, gang.needs)
+    in_all = room.in_all(around.groups, gang.needs)
     beyond = {name: amount for name, amount in gang.needs.items() if amount > in_all[name]}
-    if beyond and not worst.refusals[0][0].stays:
-        why += f"; the pods need {amounts.listed(beyond)}, and all nodes together have {amounts.listed(in_all, beyond)}"
-    return f"the nodes have {room_for} that the gang lacks{why}", _more_room(facts, around.groups, waits=not beyond)
+    why = "".join(f"; {text}" for text in _by_nodes(refusals, sum(one.nodes for one in around.groups)))
+    if beyond and not all(one.stays for one, _ in refusals):
+        which = "the nodes that suit them" if any(one.stays for one, _ in refusals) else "all nodes"
+        why += f"; the pods need {amounts.listed(beyond)}, and {which} together have {amounts.listed(in_all, beyond)}"
+    return f"the nodes have {room_for} that the gang lacks{why}", _more_room(facts, refusals, waits=not beyond)
 
 
-def _more_room(facts: Facts, groups: Sequence[room.NodeGroup], *, waits: bool) -> list[str]:
+def _by_nodes(refusals: Sequence[tuple[room.Refusal, int]], nodes: int) -> Iterator[str]:
+    """Yield the most common reasons, each with the nodes that give it."""
+    what = " nodes"
+    for refusal, count in refusals[:_SHOWN]:
+        yield f"{count} of {nodes}{what}: {refusal.text}"
+        what = ""
+
+
+def _more_room(facts: Facts, refusals: Sequence[tuple[room.Refusal, int]], *, waits: bool) -> list[str]:
     """Return what makes room; ``waits`` says whether it may also help to wait."""
-    refusals: Counter[room.Refusal] = Counter()
-    for group in groups:
-        refusals.update(dict(group.refusals))
-    by_amounts = [one for one in refusals if not one.way]
+    by_amounts = {one: count for one, count in refusals if not one.way}
     if not by_amounts:  # more room of the same kind would not help
-        return list(dict.fromkeys(one.way for one, _ in refusals.most_common(_SHOWN)))
+        return list(dict.fromkeys(one.way for one, _ in refusals[:_SHOWN]))
+    # Few nodes that refuse for a taint, such as those of a control plane, are no room that anybody misses.
+    many = sum(by_amounts.values())
+    others = list(dict.fromkeys(one.way for one, count in refusals if one.way and count >= many))
     if all(one.too_small for one in by_amounts):
-        return ["add larger nodes, or lower the requests of each pod"]
+        return ["add larger nodes, or lower the requests of each pod", *others]
     way = "add nodes, or ask for less: smaller requests or a lower minAvailable"
     own = [f"{facts.group['metadata'].get('namespace', '')}/{facts.group['metadata']['name']}"] if facts.group else []
     waits = waits and bool(room.holders(facts.placed, facts.groups, (), own))
-    return [f"wait for the holders above, {way}" if waits else way]
+    return [f"wait for the holders above, {way}" if waits else way, *others]
 
 
 def _too_few(exist: int, needed: int) -> str:

@@ -53,16 +53,16 @@ class NodeGroup(NamedTuple):
     """Pods of this shape for which there is room."""
     refusals: tuple[tuple[Refusal, int], ...]
     """Why nodes do not take more, and how many nodes say so; the most common first."""
+    suiting: Amounts
+    """What the nodes have together that take such a pod when they are empty."""
 
-    @property
-    def reason(self) -> str:
-        """Why most nodes do not take more."""
-        return self.refusals[0][0].text if self.refusals else ""
 
-    @property
-    def refusing(self) -> int:
-        """How many nodes give that reason."""
-        return self.refusals[0][1] if self.refusals else 0
+class _Judged(NamedTuple):
+    """One node: how many such pods it takes, and why not more."""
+
+    takes: int
+    refusal: Refusal
+    allocatable: Amounts
 
 
 class Holder(NamedTuple):
@@ -138,23 +138,33 @@ def node_groups(nodes: Iterable[Obj], placed: Iterable[Obj], pod: Obj) -> list[N
         if name and (one.get("status") or {}).get("phase") not in _ENDED:
             used.setdefault(name, []).append(requests.of(one))
     wanted = amounts.requests_of(pod)
-    groups: dict[str, list[tuple[int, Refusal]]] = {}
+    groups: dict[str, list[_Judged]] = {}
     for node in nodes:
         metadata = node["metadata"]
         group = (metadata.get("labels") or {}).get(keys.LABEL_NODE_GROUP) or ALL_NODES
         groups.setdefault(group, []).append(_judged(node, amounts.total(used.get(metadata["name"], [])), wanted, pod))
     if len(groups) > 1 and ALL_NODES in groups:
         groups["no group"] = groups.pop(ALL_NODES)
-    found = []
-    for group, judged in sorted(groups.items()):
-        refusals = tuple(Counter(refusal for _, refusal in judged).most_common())
-        found.append(NodeGroup(group, len(judged), sum(count for count, _ in judged), refusals))
-    return found
+    return [_group(group, judged) for group, judged in sorted(groups.items())]
 
 
-def in_all(nodes: Iterable[Obj], names: Iterable[str]) -> Amounts:
-    """Return what all nodes have together, whoever holds it."""
-    found = amounts.total(amounts.read((node.get("status") or {}).get("allocatable")) for node in nodes)
+def _group(name: str, judged: Sequence[_Judged]) -> NodeGroup:
+    refusals = tuple(Counter(one.refusal for one in judged).most_common())
+    suiting = amounts.total(one.allocatable for one in judged if not one.refusal.stays)
+    return NodeGroup(name, len(judged), sum(one.takes for one in judged), refusals, suiting)
+
+
+def refusals_of(groups: Iterable[NodeGroup]) -> list[tuple[Refusal, int]]:
+    """Return why nodes of all groups do not take more, and how many nodes say so; the most common first."""
+    found: Counter[Refusal] = Counter()
+    for group in groups:
+        found.update(dict(group.refusals))
+    return found.most_common()
+
+
+def in_all(groups: Iterable[NodeGroup], names: Iterable[str]) -> Amounts:
+    """Return what all nodes have together that take a pod of the gang when they are empty, whoever holds it."""
+    found = amounts.total(one.suiting for one in groups)
     return {name: found.get(name, Fraction()) for name in names}
 
 
@@ -190,22 +200,21 @@ def _name(group: Obj) -> str:
     return f"{group['metadata'].get('namespace', '')}/{owner['name']}" if owner else _key(group)
 
 
-def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> tuple[int, Refusal]:
-    """Return how many such pods a node takes, and why not more."""
-    if refusal := _refusal(node, pod.get("spec") or {}):
-        return 0, refusal
+def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> _Judged:
     allocatable = amounts.read((node.get("status") or {}).get("allocatable"))
+    if refusal := _refusal(node, pod.get("spec") or {}):
+        return _Judged(0, refusal, allocatable)
     free = {name: allocatable.get(name, Fraction()) - used.get(name, Fraction()) for name in wanted}
     room = {name: int(free[name] // amount) for name, amount in wanted.items() if amount > 0}
     count = min(room.values(), default=0)
     if count > 0:
         scarce = sorted(name for name, number in room.items() if number == count)
-        return count, Refusal(f"{', '.join(scarce)} enough for {counted(count, 'pod')}")
+        return _Judged(count, Refusal(f"{', '.join(scarce)} enough for {counted(count, 'pod')}"), allocatable)
     short = sorted(name for name, number in room.items() if number < 1)
     never = [name for name in short if allocatable.get(name, Fraction()) < wanted[name]]
     if never:
-        return 0, Refusal(f"node is too small: {', '.join(never)}", too_small=True)
-    return 0, Refusal(f"not enough free {', '.join(short)}")
+        return _Judged(0, Refusal(f"node is too small: {', '.join(never)}", too_small=True), allocatable)
+    return _Judged(0, Refusal(f"not enough free {', '.join(short)}"), allocatable)
 
 
 def _refusal(node: Obj, wishes: Obj) -> Refusal | None:

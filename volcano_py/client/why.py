@@ -20,6 +20,7 @@ Row = tuple[str, ...]
 _EVENTS: Final = 5
 _HOLDERS: Final = 5
 _WAITING: Final = 10
+_REASONS: Final = 3
 
 
 class Section(NamedTuple):
@@ -193,16 +194,19 @@ def _levels(levels: Sequence[room.Level], queue: str, needs: Amounts, *, seen: b
 
 def _nodes(groups: Sequence[room.NodeGroup], pod: Obj | None) -> Section:
     shape = amounts.listed(real(amounts.requests_of(pod or {})))
-    rows = tuple(
-        (
-            one.name,
-            str(one.nodes),
-            str(one.fitting),
-            f"{one.reason} ({counted(one.refusing, 'node')})" if one.reason else "-",
-        )
-        for one in groups
-    )
+    rows = tuple(row for one in groups for row in _group_rows(one))
     return Section(f"Nodes, for a pod of {shape}", rows, ("Group", "Nodes", "Room for", "Why not more"))
+
+
+def _group_rows(group: room.NodeGroup) -> Iterable[Row]:
+    """Yield a line for each of the most common reasons; the first one has the numbers of the group."""
+    told = [f"{refusal.text} ({counted(count, 'node')})" for refusal, count in group.refusals[:_REASONS]]
+    if left := sum(count for _, count in group.refusals[_REASONS:]):
+        told.append(f"other reasons ({counted(left, 'node')})")
+    numbers = (group.name, str(group.nodes), str(group.fitting))
+    for text in told:
+        yield (*numbers, text)
+        numbers = ("", "", "")
 
 
 def _holders(facts: Facts, needs: Amounts, own: Iterable[str], queues: Iterable[str] | None = None) -> Section:

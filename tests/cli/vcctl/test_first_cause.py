@@ -166,7 +166,8 @@ NODES: dict[str, tuple[dict[str, Any], list[Any], str, list[str]]] = {
     "each node something else": (
         {"nodeSelector": {"gpu": "a100"}},
         [machine("n1"), machine("n2"), gpu("n3", taints=[TAINT]), gpu("n4", unschedulable=True)],
-        "2 of 4 nodes: node lacks label gpu=a100",
+        "2 of 4 nodes: node lacks label gpu=a100; 1 of 4: taint gpu=yes:NoSchedule is not tolerated; "
+        "1 of 4: node is cordoned",
         [
             "label nodes with gpu=a100, or correct nodeSelector",
             "tolerate the taint gpu=yes:NoSchedule, or remove it from nodes",
@@ -176,8 +177,8 @@ NODES: dict[str, tuple[dict[str, Any], list[Any], str, list[str]]] = {
     "one node would do, and is too small": (
         {"nodeSelector": {"gpu": "a100"}},
         [machine("n1"), machine("n2"), gpu("n3", cpu="1")],
-        "2 of 3 nodes: node lacks label gpu=a100",
-        ["add larger nodes, or lower the requests of each pod"],
+        "2 of 3 nodes: node lacks label gpu=a100; 1 of 3: node is too small: cpu",
+        ["add larger nodes, or lower the requests of each pod", "label nodes with gpu=a100, or correct nodeSelector"],
     ),
 }
 
@@ -260,13 +261,55 @@ def test_nobody_is_told_to_wait_for_more_than_all_nodes_have() -> None:
     found = explained(nodes=[machine("n1", "4"), machine("n2", "3")], others=others)
     assert found.answer == (
         "the nodes have room for 1 of the 4 pods that the gang lacks; 1 of 2 nodes: not enough free cpu; "
-        "the pods need cpu 8, and all nodes together have cpu 7"
+        "1 of 2: cpu enough for 1 pod; the pods need cpu 8, and all nodes together have cpu 7"
     )
     assert found.ways_out == ("add nodes, or ask for less: smaller requests or a lower minAvailable",)
 
     found = explained(nodes=[machine("n1", "4"), machine("n2", "4")], others=others)
     assert "together" not in found.answer
     assert found.ways_out[0].startswith("wait for the holders above")
+
+
+def test_nodes_that_are_full_do_not_hide_nodes_that_lack_a_label() -> None:
+    others = [member(f"b{number}", f"n{number}", "big-1", "uid-big", cpu="8") for number in (1, 2)]
+    nodes = [machine(name) for name in ("n1", "n2", "n3", "n4")]
+    for node in nodes[:2]:
+        node["metadata"]["labels"]["pool"] = "a"
+
+    found = explained(job=vcjob(nodeSelector={"pool": "a"}), nodes=nodes, others=others)
+    assert found.answer == (
+        "the nodes have room for 0 of the 4 pods that the gang lacks; 2 of 4 nodes: not enough free cpu; "
+        "2 of 4: node lacks label pool=a"
+    )
+    assert section(found, "Nodes") == [
+        ("all nodes", "4", "0", "not enough free cpu (2 nodes)"),
+        ("", "", "", "node lacks label pool=a (2 nodes)"),
+    ]
+    assert found.ways_out == (
+        "wait for the holders above, add nodes, or ask for less: smaller requests or a lower minAvailable",
+        "label nodes with pool=a, or correct nodeSelector",
+    )
+
+    found = explained(job=vcjob(nodeSelector={"pool": "a"}, cpu="6"), nodes=nodes, others=others)
+    assert "the pods need cpu 24, and the nodes that suit them together have cpu 16" in found.answer
+    assert found.ways_out[0].startswith("add nodes"), "nobody waits for more than these nodes have"
+
+
+def test_a_few_nodes_of_a_control_plane_are_no_advice() -> None:
+    others = [member(f"b{number}", f"n{number}", "big-1", "uid-big", cpu="8") for number in (1, 2)]
+    nodes = [machine("n1"), machine("n2"), machine("master", taints=[TAINT])]
+
+    found = explained(nodes=nodes, others=others)
+
+    assert found.answer.endswith("2 of 3 nodes: not enough free cpu; 1 of 3: taint gpu=yes:NoSchedule is not tolerated")
+    assert len(found.ways_out) == 1
+
+
+def test_of_many_reasons_the_most_common_are_told() -> None:
+    found = explained(nodes=[machine(f"n{number}", taints=[{**TAINT, "value": f"v{number}"}]) for number in range(5)])
+
+    assert len(section(found, "Nodes")) == 4
+    assert section(found, "Nodes")[3] == ("", "", "", "other reasons (2 nodes)")
 
 
 # Closed queues

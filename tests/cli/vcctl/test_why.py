@@ -139,7 +139,7 @@ def test_every_level_of_the_queue_is_told() -> None:
     ]
 
 
-def test_nodes_are_told_by_group_with_the_reason_of_most() -> None:
+def test_nodes_are_told_by_group_with_their_reasons() -> None:
     taint = [{"key": "gpu", "effect": "NoSchedule"}]
     nodes = [
         *(machine(f"a{number}", "1", "fast") for number in range(3)),
@@ -153,6 +153,7 @@ def test_nodes_are_told_by_group_with_the_reason_of_most() -> None:
 
     assert section(found, "Nodes, for a pod of cpu 2") == [
         ("fast", "4", "0", "node is too small: cpu (3 nodes)"),
+        ("", "", "", "taint gpu:NoSchedule is not tolerated (1 node)"),
         ("no group", "1", "0", "not enough free cpu (1 node)"),
         ("slow", "1", "2", "cpu enough for 2 pods (1 node)"),
     ]
