@@ -21,12 +21,15 @@ _QUIET: Final = frozenset({"", "Created", "PodsCreated", "MinAvailableReached"})
 _ANSWERS_FAILURES: Final = frozenset({"PodFailed", "*"})
 _OF_KUBERNETES: Final = "default-scheduler"
 _SHOWN: Final = 3
+_LESS: Final = "smaller requests or a lower minAvailable"
 
 
 class Surroundings(NamedTuple):
     """Where a gang wants to run."""
 
     queue: str
+    needs: Amounts
+    """What the gang lacks or, if it lacks nothing, what a further pod requests."""
     levels: Sequence[room.Level]
     groups: Sequence[room.NodeGroup]
 
@@ -51,17 +54,22 @@ def first_cause(facts: Facts, gang: Gang, around: Surroundings, now: datetime) -
     ]
 
 
-def no_room(level: room.Level, needs: Amounts) -> str:
+def no_room(level: room.Level, needs: Amounts, who: str = "the gang") -> str:
     """Return what a gang needs beyond what a queue may use."""
-    return ", ".join(_against(level, name, needs) for name in level.lacks)
+    return ", ".join(_against(level, name, needs, who) for name in level.lacks)
 
 
 def never(subject: str, level: room.Level) -> Answer:
     """Return what to say of a gang that a queue can never hold, and what helps."""
     wanted, allowed = amounts.listed(level.never), amounts.listed(level.capability, level.never)
     return f"{subject} can never start here: it needs {wanted}, and queue {level.name} may use at most {allowed}", [
-        f"raise the capability of queue {level.name}, or ask for less: smaller requests or a lower minAvailable"
+        f"raise the capability of queue {level.name}, or ask for less: {_LESS}"
     ]
+
+
+def ended(facts: Facts) -> bool:
+    """Say whether a job has ended, so that nothing of it waits."""
+    return _state(facts).get("phase") in _ENDED
 
 
 def scheduler_of(facts: Facts) -> str:
@@ -127,7 +135,7 @@ def _of_the_pods(facts: Facts, gang: Gang, around: Surroundings) -> Answer | Non
     if facts.group is None:
         return f"it has no PodGroup yet{f' ({message})' if message else ''}", []
     if not gang.lacks or (gang.failed and str(state.get("phase")) == "Running" and not (gang.waiting or gang.missing)):
-        return _not_waiting(gang), []
+        return _not_waiting(facts, gang, around)
     if facts.job is None and gang.created < gang.minimum:
         return _too_few(gang.created, gang.minimum), ["create the missing pods, or lower minMember of the PodGroup"]
     return None
@@ -210,7 +218,9 @@ def _by_nodes(refusals: Sequence[tuple[room.Refusal, int]], nodes: int) -> Itera
         what = ""
 
 
-def _more_room(facts: Facts, refusals: Sequence[tuple[room.Refusal, int]], *, waits: bool) -> list[str]:
+def _more_room(
+    facts: Facts, refusals: Sequence[tuple[room.Refusal, int]], *, waits: bool, less: str = _LESS
+) -> list[str]:
     """Return what makes room; ``waits`` says whether it may also help to wait."""
     by_amounts = {one: count for one, count in refusals if not one.way}
     if not by_amounts:  # more room of the same kind would not help
@@ -220,7 +230,7 @@ def _more_room(facts: Facts, refusals: Sequence[tuple[room.Refusal, int]], *, wa
     others = list(dict.fromkeys(one.way for one, count in refusals if one.way and count >= many))
     if all(one.too_small for one in by_amounts):
         return ["add larger nodes, or lower the requests of each pod", *others]
-    way = "add nodes, or ask for less: smaller requests or a lower minAvailable"
+    way = f"add nodes, or ask for less: {less}"
     own = [f"{facts.group['metadata'].get('namespace', '')}/{facts.group['metadata']['name']}"] if facts.group else []
     waits = waits and bool(room.holders(facts.placed, facts.groups, (), own))
     return [f"wait for the holders above, {way}" if waits else way, *others]
@@ -232,17 +242,42 @@ def _too_few(exist: int, needed: int) -> str:
     return f"only {exist} of the {needed} pods that the gang needs {'exists' if exist == 1 else 'exist'}"
 
 
-def _against(level: room.Level, name: str, needs: Amounts) -> str:
+def _against(level: room.Level, name: str, needs: Amounts, who: str) -> str:
     used = amounts.shown(name, level.allocated.get(name, Fraction()))
     may, lacking = amounts.shown(name, level.capability[name]), amounts.shown(name, needs[name])
-    return f"it may use {name} {may}, {used} is in use, and the gang needs {lacking} more"
+    return f"it may use {name} {may}, {used} is in use, and {who} needs {lacking} more"
 
 
-def _not_waiting(gang: Gang) -> str:
-    left = gang.wanted - gang.placed - gang.succeeded - len(gang.failed)
-    if left > 0:
+def _not_waiting(facts: Facts, gang: Gang, around: Surroundings) -> Answer:
+    if left := gang.beyond:
+        why, ways = _of_the_rest(facts, gang, around)
         verb = "has" if left == 1 else "have"
-        return f"its gang runs; {counted(left, 'pod')} beyond the minimum of {gang.minimum} {verb} no node"
+        return f"its gang runs; {counted(left, 'pod')} beyond the minimum of {gang.minimum} {verb} no node{why}", ways
+    return _all_placed(gang), []
+
+
+def _of_the_rest(facts: Facts, gang: Gang, around: Surroundings) -> Answer:
+    """Return why pods beyond the minimum have no node, and what helps; both are empty if there is room for one."""
+    if full := next((one for one in around.levels if one.lacks), None):
+        why = f": queue {full.name} has no room: {no_room(full, around.needs, 'a pod')}"
+        return why, [f"vcctl queue why {full.name}", room_in_queue(full, gang.holds)]
+    if not around.groups or any(one.fitting for one in around.groups):
+        return "", []
+    refusals = room.refusals_of(around.groups)
+    why = "; ".join(_by_nodes(refusals, sum(one.nodes for one in around.groups)))
+    in_all = room.in_all(around.groups, around.needs)
+    waits = all(amount <= in_all[name] for name, amount in around.needs.items())
+    return f"; {why}", _more_room(facts, refusals, waits=waits, less="smaller requests or fewer replicas")
+
+
+def room_in_queue(level: room.Level, own: Amounts) -> str:
+    """Return what makes room for pods beyond the minimum in a queue, of which their jobs hold something themselves."""
+    if any(level.allocated.get(name, Fraction()) > own.get(name, Fraction()) for name in level.lacks):
+        return f"wait for the holders above, or raise the capability of queue {level.name}"
+    return f"raise the capability of queue {level.name}, or ask for fewer replicas: nobody else uses the queue"
+
+
+def _all_placed(gang: Gang) -> str:
     if gang.wanted == gang.placed == 1:
         return "it does not wait: its pod has a node"
     ended = (("succeeded", gang.succeeded), ("failed", len(gang.failed)))

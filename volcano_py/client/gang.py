@@ -40,6 +40,11 @@ class Gang(NamedTuple):
         """How many pods it still needs."""
         return max(self.minimum - self.placed - self.succeeded, 0)
 
+    @property
+    def beyond(self) -> int:
+        """How many pods beyond the minimum have no node yet."""
+        return 0 if self.lacks else max(self.wanted - self.placed - self.succeeded - len(self.failed), 0)
+
 
 def gang_of(facts: Facts) -> Gang:
     """Count the pods of a job or PodGroup."""

@@ -43,6 +43,11 @@ class Level(NamedTuple):
     never: Amounts
     """What the gang needs in all, where that alone is beyond the capability."""
 
+    @property
+    def full(self) -> tuple[str, ...]:
+        """The resources of which no more may be used."""
+        return tuple(name for name, most in self.capability.items() if 0 < most <= self.allocated.get(name, Fraction()))
+
 
 class NodeGroup(NamedTuple):
     """Nodes with one group label, judged for one pod of the gang."""
@@ -170,16 +175,14 @@ def in_all(groups: Iterable[NodeGroup], names: Iterable[str]) -> Amounts:
 
 def holders(placed: Iterable[Obj], groups: Iterable[Obj], needed: Iterable[str], own: Iterable[str]) -> list[Holder]:
     """Return who holds the needed resources, most of the scarcest first; ``own`` are PodGroups to leave out."""
-    queues = {_key(one): queue_of(one) for one in groups}
-    names = {_key(one): _name(one) for one in groups}
+    queues = {key_of(one): queue_of(one) for one in groups}
+    names = {key_of(one): _name(one) for one in groups}
     held: dict[str, list[Amounts]] = {}
     requests = amounts.Requests()
     for pod in placed:
         if not (pod.get("spec") or {}).get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED:
             continue
-        metadata = pod["metadata"]
-        group = (metadata.get("annotations") or {}).get(keys.GROUP_NAME) or f"pod {metadata['name']}"
-        held.setdefault(f"{metadata.get('namespace', '')}/{group}", []).append(requests.of(pod))
+        held.setdefault(group_of(pod), []).append(requests.of(pod))
     order = list(needed)
     leave_out = set(own)
     found = [
@@ -190,14 +193,22 @@ def holders(placed: Iterable[Obj], groups: Iterable[Obj], needed: Iterable[str],
     return sorted(found, key=lambda one: ([-one.holds.get(name, Fraction()) for name in order], one.name))
 
 
-def _key(group: Obj) -> str:
+def group_of(pod: Obj) -> str:
+    """Return the key of a pod's PodGroup; a pod without one stands for itself."""
+    metadata = pod["metadata"]
+    group = (metadata.get("annotations") or {}).get(keys.GROUP_NAME) or f"pod {metadata['name']}"
+    return f"{metadata.get('namespace', '')}/{group}"
+
+
+def key_of(group: Obj) -> str:
+    """Return namespace and name of a PodGroup."""
     return f"{group['metadata'].get('namespace', '')}/{group['metadata']['name']}"
 
 
 def _name(group: Obj) -> str:
     """Return the job of a PodGroup, which users know, or the PodGroup itself."""
     owner = next((o for o in group["metadata"].get("ownerReferences") or () if o.get("kind") == "Job"), None)
-    return f"{group['metadata'].get('namespace', '')}/{owner['name']}" if owner else _key(group)
+    return f"{group['metadata'].get('namespace', '')}/{owner['name']}" if owner else key_of(group)
 
 
 def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> _Judged:

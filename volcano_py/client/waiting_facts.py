@@ -16,6 +16,7 @@ _PORT = 8080
 _DEBUG_S = 2.0
 _HOLDING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 """Selects the pods that hold room on a node."""
+_WITHOUT_NODE = "spec.nodeName=,status.phase=Pending"
 
 
 class Facts(NamedTuple):
@@ -24,7 +25,7 @@ class Facts(NamedTuple):
     job: Obj | None
     group: Obj | None
     pods: list[Obj]
-    """Of the job or PodGroup."""
+    """Of the job or PodGroup; of a queue, those without a node whose gang runs."""
     queues: list[Obj]
     groups: list[Obj]
     nodes: list[Obj]
@@ -82,7 +83,11 @@ def facts_of_queue(api: Api, name: str, scheduler_url: str = "") -> Facts:
     groups = _read(api, PODGROUPS, "", notes, shapes.Group)
     placed = _read(api, PODS, "", notes, shapes.PlacedPod, fieldSelector=_HOLDING)
     inside = room.subtree(name, queues)
-    own = {one["metadata"]["name"] for one in groups if room.queue_of(one) in inside}
+    members = [one for one in groups if room.queue_of(one) in inside]
+    own = {one["metadata"]["name"] for one in members}
+    running = {room.key_of(one) for one in members if (one.get("status") or {}).get("phase") == "Running"}
+    pods = _read(api, PODS, "", notes, shapes.Member, fieldSelector=_WITHOUT_NODE) if running else []
+    pods = [one for one in pods if room.group_of(one) in running]
     events = [
         one
         for kind in ("Queue", "PodGroup")
@@ -90,7 +95,7 @@ def facts_of_queue(api: Api, name: str, scheduler_url: str = "") -> Facts:
         if (one.get("involvedObject") or {}).get("name") in {name, *own}
     ]
     debug = _debug(api, scheduler_url, "", "", notes)
-    return Facts(None, None, [], queues, groups, [], placed, events, debug, notes)
+    return Facts(None, None, pods, queues, groups, [], placed, events, debug, notes)
 
 
 def _is(obj: Obj, name: str, namespace: str) -> bool:

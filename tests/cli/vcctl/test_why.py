@@ -259,7 +259,7 @@ LISTS: dict[Resource, list[Any]] = {
     VCJOBS: [vcjob()],
     PODGROUPS: [gang(), gang("Running", "big-1", "uid-big")],
     PODS: [member("b0", "n1", "big-1", "uid-big", cpu="6")],
-    QUEUES: QUEUE_TREE,
+    QUEUES: [*QUEUE_TREE, share("other")],
     NODES: [machine("n1"), machine("n2", "1")],
     EVENTS: [
         {
@@ -345,6 +345,15 @@ def test_only_events_of_queues_and_groups_are_read_for_a_queue() -> None:
     assert [asked[2] for asked in api.asked if asked[0] == "events"] == [
         {"fieldSelector": f"involvedObject.kind={kind}"} for kind in ("Queue", "PodGroup")
     ]
+    without_node = {"fieldSelector": "spec.nodeName=,status.phase=Pending"}
+    assert [asked for asked in api.asked if asked[0] == "pods"] == [("pods", "", HOLDING), ("pods", "", without_node)]
+
+
+def test_pods_that_wait_are_not_read_if_no_gang_of_the_queue_runs() -> None:
+    api = Recording()
+
+    facts_of_queue(api, "other", "none")
+
     assert [asked for asked in api.asked if asked[0] == "pods"] == [("pods", "", HOLDING)]
 
 
