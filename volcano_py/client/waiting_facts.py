@@ -35,10 +35,9 @@ class Facts(NamedTuple):
     debug: dict[str, Any] | None
     notes: list[str]
 
-    @property
-    def sees_queues(self) -> bool:
-        """Whether queues could be read; if not, nothing is known about them."""
-        return not any(note.startswith(_unreadable(QUEUES)) for note in self.notes)
+    def sees(self, kind: Resource) -> bool:
+        """Say whether objects of a kind could be read; if not, nothing is known about them."""
+        return not any(note.startswith(_unreadable(kind)) for note in self.notes)
 
 
 def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -> Facts:
@@ -55,8 +54,7 @@ def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -
     if job is None:
         group = next((one for one in groups if _is(one, name, namespace)), None)
         if group is None:
-            text = f"there is no job and no PodGroup of this name: {missing}"
-            raise ApiProblem(missing.status, missing.reason, text) from missing
+            raise _no_such(missing, notes) from missing
     else:
         uid = job["metadata"].get("uid")
         group = next((one for one in groups if uid in _owners(one)), None)
@@ -96,6 +94,12 @@ def facts_of_queue(api: Api, name: str, scheduler_url: str = "") -> Facts:
     ]
     debug = _debug(api, scheduler_url, "", "", notes)
     return Facts(None, None, pods, queues, groups, [], placed, events, debug, notes)
+
+
+def _no_such(missing: ApiProblem, notes: list[str]) -> ApiProblem:
+    unread = any(note.startswith(_unreadable(PODGROUPS)) for note in notes)
+    what = "no job of this name, and podgroups cannot be read" if unread else "no job and no PodGroup of this name"
+    return ApiProblem(missing.status, missing.reason, f"there is {what}: {missing}")
 
 
 def _is(obj: Obj, name: str, namespace: str) -> bool:

@@ -12,8 +12,9 @@ from volcano_py.client.ages import age, time_of
 from volcano_py.client.amounts import Amounts
 from volcano_py.client.counting import counted, have
 from volcano_py.client.first_cause import Surroundings, closed, ended, first_cause, never, no_room, room_in_queue
-from volcano_py.client.gang import Gang, gang_of, phase_of, real, waiting_pod, waits
+from volcano_py.client.gang import Gang, gang_of, phase_of, real, told_counts, waiting_pod, waits
 from volcano_py.client.waiting_facts import Facts
+from volcano_py.kube.resource import PODGROUPS, PODS, QUEUES
 
 Obj = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -51,7 +52,7 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
     subject = _subject(facts)
     gang = gang_of(facts)
     queue = room.queue_of(facts.group or facts.job or {})
-    pod = waiting_pod(facts)
+    pod = waiting_pod(facts) if gang.seen else None
     lacking = gang.lacks or (gang.beyond and not ended(facts))
     needs = amounts.requests_of(pod) if pod and lacking and not gang.lacks else gang.needs
     levels = room.levels(queue, facts.queues, needs, gang.holds)
@@ -60,7 +61,7 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
     sections = [
         Section("State", tuple(_state(facts, now))),
         Section("Gang", tuple(_gang_rows(gang, facts))),
-        _levels(levels, queue, needs, seen=facts.sees_queues),
+        _levels(levels, queue, needs, seen=facts.sees(QUEUES)),
     ]
     if groups and lacking:
         sections.append(_nodes(groups, pod))
@@ -82,7 +83,9 @@ def why_queue(facts: Facts, name: str, now: datetime) -> Explanation:
     levels = room.levels(name, facts.queues, first, {})
     phases = Counter(phase_of(one) or "no phase" for one in own)
     answer, ways_out = _queue_answer(waiting, beyond, levels, first, facts)
-    counts = ", ".join(f"{number} {phase}" for phase, number in sorted(phases.items())) or "none"
+    counts = ", ".join(f"{number} {phase}" for phase, number in sorted(phases.items())) or (
+        "none" if facts.sees(PODGROUPS) else "unknown"
+    )
     of_jobs = [_waiting_row(one, facts, now) for one in waiting]
     all_rows = [*of_jobs, *(_beyond_row(group, pods, facts, now) for group, pods in beyond)]
     rows = tuple(all_rows[:_WAITING])
@@ -118,7 +121,7 @@ def _queue_answer(
     if answer := closed(levels):
         return answer
     if not waiting:
-        return _answer_beyond(beyond, levels, first, facts) if beyond else ("nothing waits in it", [])
+        return _answer_beyond(beyond, levels, first, facts) if beyond else (_nothing(facts), [])
     subject = _group_name(waiting[0])
     if small := next((one for one in levels if one.never), None):
         return never(subject, small)
@@ -132,6 +135,15 @@ def _queue_answer(
     return f"{number}; the oldest is {subject}{f': {said}' if said else ''}", [f"vcctl job why {job} -n {namespace}"]
 
 
+def _nothing(facts: Facts) -> str:
+    """Return what to say of a queue in which nothing is seen that waits."""
+    if not facts.sees(PODGROUPS):
+        return "what waits in it is unknown: podgroups cannot be read"
+    if not facts.sees(PODS):
+        return "no job waits for its start; whether pods of jobs that run wait is unknown: pods cannot be read"
+    return "nothing waits in it"
+
+
 def _answer_beyond(
     beyond: Sequence[_Beyond], levels: Sequence[room.Level], first: Amounts, facts: Facts
 ) -> tuple[str, list[str]]:
@@ -141,7 +153,7 @@ def _answer_beyond(
     told = f"{counted(pods, 'pod')} of {whose} {_verb(pods, 'wait')}"
     if full := next((one for one in levels if one.lacks), None):
         held = (amounts.requests_of(one) for one in facts.placed if room.group_of(one) == room.key_of(group))
-        way = room_in_queue(full, amounts.total(held))
+        way = room_in_queue(full, amounts.total(held), facts)
         return f"{told}: queue {full.name} has no room: {no_room(full, first, 'a pod')}", [way]
     namespace, _, job = _group_name(group).partition("/")
     said = next((text for text, _ in scheduler_words.about_pods(own)), "")
@@ -166,7 +178,11 @@ def _state(facts: Facts, now: datetime) -> Iterable[Row]:
 
 
 def _gang_rows(gang: Gang, facts: Facts) -> Iterable[Row]:
-    yield (f"needs {counted(gang.minimum, 'pod')} at the same time; {', '.join(_counts(gang))}",)
+    needed = f"needs {counted(gang.minimum, 'pod')} at the same time"
+    if not gang.seen:
+        yield from _told_rows(needed, gang, facts)
+        return
+    yield (f"{needed}; {', '.join(_counts(gang))}",)
     if not gang.lacks:
         return
     needs = amounts.listed(real(gang.needs)) if real(gang.needs) else ""
@@ -181,6 +197,15 @@ def _gang_rows(gang: Gang, facts: Facts) -> Iterable[Row]:
     if gang.failed:
         told.append(f"{have(len(gang.failed))} failed")
     yield ("; ".join([lacks, *told]),)
+
+
+def _told_rows(needed: str, gang: Gang, facts: Facts) -> Iterable[Row]:
+    """Yield what the status says of pods that cannot be read."""
+    whose = "job" if facts.job is not None else "PodGroup"
+    counts = ", ".join(f"{number} {name}" for name, number in told_counts(facts).items())
+    yield (f"{needed}; the status of the {whose} counts {f'pods: {counts}' if counts else 'no pods'}",)
+    if gang.lacks or gang.beyond:
+        yield ("which pods have a node is unknown: pods cannot be read",)
 
 
 def _counts(gang: Gang) -> Iterable[str]:
@@ -229,7 +254,9 @@ def _verdict(level: room.Level, needs: Amounts) -> str:
         return f"lacks {amounts.listed(real(level.lacks) or level.lacks)}"
     if not needs and level.full:
         return f"full: {', '.join(level.full)}"
-    return "has room" if level.capability else "no limit"
+    if not level.capability:
+        return "no limit"
+    return "has room" if needs else "not full"
 
 
 def _nodes(groups: Sequence[room.NodeGroup], pod: Obj | None) -> Section:

@@ -218,7 +218,7 @@ def test_two_jobs_that_run_wait_in_a_queue_with_room() -> None:
 
 @pytest.mark.parametrize(
     ("may", "verdict"),
-    [({"cpu": "2", "memory": "9"}, "full: cpu"), ({"cpu": "3", "nvidia.com/gpu": "0"}, "has room")],
+    [({"cpu": "2", "memory": "9"}, "full: cpu"), ({"cpu": "3", "nvidia.com/gpu": "0"}, "not full")],
 )
 def test_a_queue_at_its_capability_is_full_for_everybody(may: dict[str, str], verdict: str) -> None:
     queues = [share("root"), share("research", may=may, used={"cpu": "2"})]
