@@ -225,7 +225,7 @@ def _of_the_room(facts: Facts, gang: Gang, around: Surroundings) -> Answer | Non
     if beyond and not all(one.stays for one, _ in refusals):
         which = "the nodes that suit them" if any(one.stays for one, _ in refusals) else "all nodes"
         why += f"; the pods need {amounts.listed(beyond)}, and {which} together have {amounts.listed(in_all, beyond)}"
-    return f"the nodes have {room_for} that the gang lacks{why}", _more_room(facts, refusals, waits=not beyond)
+    return f"the nodes have {room_for} that the gang lacks{why}", _more_room(facts, around.groups, waits=not beyond)
 
 
 def _by_nodes(refusals: Sequence[tuple[room.Refusal, int]], nodes: int) -> Iterator[str]:
@@ -236,16 +236,16 @@ def _by_nodes(refusals: Sequence[tuple[room.Refusal, int]], nodes: int) -> Itera
         what = ""
 
 
-def _more_room(
-    facts: Facts, refusals: Sequence[tuple[room.Refusal, int]], *, waits: bool, less: str = _LESS
-) -> list[str]:
+def _more_room(facts: Facts, groups: Sequence[room.NodeGroup], *, waits: bool, less: str = _LESS) -> list[str]:
     """Return what makes room; ``waits`` says whether it may also help to wait."""
+    refusals = room.refusals_of(groups)
     by_amounts = {one: count for one, count in refusals if not one.way}
     if not by_amounts:  # more room of the same kind would not help
         return list(dict.fromkeys(one.way for one, _ in refusals[:_SHOWN]))
     # Few nodes that refuse for a taint, such as those of a control plane, are no room that anybody misses.
     many = sum(by_amounts.values())
-    others = list(dict.fromkeys(one.way for one, count in refusals if one.way and count >= many))
+    helping = frozenset[str]().union(*(one.helping for one in groups))
+    others = list(dict.fromkeys(one.way for one, count in refusals if one.way in helping and count >= many))
     if all(one.too_small for one in by_amounts):
         return ["add larger nodes, or lower the requests of each pod", *others]
     way = f"add nodes, or ask for less: {less}"
@@ -294,7 +294,7 @@ def _of_the_rest(facts: Facts, gang: Gang, around: Surroundings) -> Answer:
     why = "; ".join(_by_nodes(refusals, sum(one.nodes for one in around.groups)))
     in_all = room.in_all(around.groups, around.needs)
     waits = all(amount <= in_all[name] for name, amount in around.needs.items())
-    return f"; {why}", _more_room(facts, refusals, waits=waits, less="smaller requests or fewer replicas")
+    return f"; {why}", _more_room(facts, around.groups, waits=waits, less="smaller requests or fewer replicas")
 
 
 def room_in_queue(level: room.Level, own: Amounts, facts: Facts) -> str:

@@ -60,6 +60,8 @@ class NodeGroup(NamedTuple):
     """Why nodes do not take more, and how many nodes say so; the most common first."""
     suiting: Amounts
     """What the nodes have together that take such a pod when they are empty."""
+    helping: frozenset[str]
+    """What helps at once, because a node has room that it refuses for another reason."""
 
 
 class _Judged(NamedTuple):
@@ -68,6 +70,8 @@ class _Judged(NamedTuple):
     takes: int
     refusal: Refusal
     allocatable: Amounts
+    has_room: bool
+    """Whether it has room for one, also if it refuses for another reason."""
 
 
 class Holder(NamedTuple):
@@ -156,7 +160,8 @@ def node_groups(nodes: Iterable[Obj], placed: Iterable[Obj], pod: Obj) -> list[N
 def _group(name: str, judged: Sequence[_Judged]) -> NodeGroup:
     refusals = tuple(Counter(one.refusal for one in judged).most_common())
     suiting = amounts.total(one.allocatable for one in judged if not one.refusal.stays)
-    return NodeGroup(name, len(judged), sum(one.takes for one in judged), refusals, suiting)
+    helping = frozenset(one.refusal.way for one in judged if one.refusal.way and one.has_room)
+    return NodeGroup(name, len(judged), sum(one.takes for one in judged), refusals, suiting, helping)
 
 
 def refusals_of(groups: Iterable[NodeGroup]) -> list[tuple[Refusal, int]]:
@@ -213,19 +218,25 @@ def _name(group: Obj) -> str:
 
 def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> _Judged:
     allocatable = amounts.read((node.get("status") or {}).get("allocatable"))
-    if refusal := _refusal(node, pod.get("spec") or {}):
-        return _Judged(0, refusal, allocatable)
     free = {name: allocatable.get(name, Fraction()) - used.get(name, Fraction()) for name in wanted}
     room = {name: int(free[name] // amount) for name, amount in wanted.items() if amount > 0}
+    count = max(min(room.values(), default=0), 0)
+    if refusal := _refusal(node, pod.get("spec") or {}):
+        return _Judged(0, refusal, allocatable, count > 0)
+    return _Judged(count, _by_amounts(room, allocatable, wanted), allocatable, count > 0)
+
+
+def _by_amounts(room: Mapping[str, int], allocatable: Amounts, wanted: Amounts) -> Refusal:
+    """Return why a node takes no more pods than it has room for; ``room`` says for how many, by resource."""
     count = min(room.values(), default=0)
     if count > 0:
         scarce = sorted(name for name, number in room.items() if number == count)
-        return _Judged(count, Refusal(f"{', '.join(scarce)} enough for {counted(count, 'pod')}"), allocatable)
+        return Refusal(f"{', '.join(scarce)} enough for {counted(count, 'pod')}")
     short = sorted(name for name, number in room.items() if number < 1)
     never = [name for name in short if allocatable.get(name, Fraction()) < wanted[name]]
     if never:
-        return _Judged(0, Refusal(f"node is too small: {', '.join(never)}", too_small=True), allocatable)
-    return _Judged(0, Refusal(f"not enough free {', '.join(short)}"), allocatable)
+        return Refusal(f"node is too small: {', '.join(never)}", too_small=True)
+    return Refusal(f"not enough free {', '.join(short)}")
 
 
 def _refusal(node: Obj, wishes: Obj) -> Refusal | None:

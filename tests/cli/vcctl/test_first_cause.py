@@ -396,6 +396,10 @@ def test_nodes_that_are_full_do_not_hide_nodes_that_lack_a_label() -> None:
         "label nodes with pool=a, or correct nodeSelector",
     )
 
+    full = [member(f"c{number}", f"n{number}", "big-1", "uid-big", cpu="8") for number in (3, 4)]
+    found = explained(job=vcjob(nodeSelector={"pool": "a"}), nodes=nodes, others=[*others, *full])
+    assert len(found.ways_out) == 1, "a label makes no room on full nodes"
+
     found = explained(job=vcjob(nodeSelector={"pool": "a"}, cpu="6"), nodes=nodes, others=others)
     assert "the pods need cpu 24, and the nodes that suit them together have cpu 16" in found.answer
     assert found.ways_out[0].startswith("add nodes"), "nobody waits for more than these nodes have"
