@@ -17,11 +17,11 @@ import yaml
 
 from tests.apiserver.support import until
 from tests.e2e.operators import FILES, Operator
-from volcano_py.conf.loader import built_in_conf
+from volcano_py.conf.reload import built_in
+from volcano_py.daemon.configuration import Configuration
 from volcano_py.local import objects
 from volcano_py.local.up import LocalSystem, UpOptions
 from volcano_py.runtime.signals import Shutdown
-from volcano_py.scheduler import resolve
 from volcano_py.testing import a_priority_class, manifest
 
 SYNCS = 5
@@ -37,7 +37,7 @@ GANGS = [name for name, facts in FACTS.items() if facts["group"]["spec"]["minMem
 @asynccontextmanager
 async def playing(name: str, options: UpOptions) -> AsyncIterator[tuple[Operator, LocalSystem]]:
     async with (
-        LocalSystem(options, resolve(built_in_conf()), Shutdown()) as system,
+        LocalSystem(options, Configuration(built_in()), Shutdown()) as system,
         aiohttp.ClientSession() as session,
     ):
         system.cluster.create(copy.deepcopy(NIGHTLY))

@@ -221,6 +221,43 @@ def test_a_user_without_rights_is_told_so(shell: Shell) -> None:
     assert '"kubectl auth can-i --list" shows your rights' in told
 
 
+def test_what_a_viewer_of_jobs_may_not_read_is_unknown_to_him(shell: Shell, tmp_path: Path) -> None:
+    space = f"-n {shell.namespace}"
+    shell.vcctl(f"job run -f {written(tmp_path / 'job.yaml', vcjob('train'))} {space}")
+    shell.vcctl(f"job wait train {space} --for=phase=Running --timeout=60s")
+    wait_until("two pods run", lambda: shell.column(f"job list {space} --selector train", 7) == ["2"], 30.0)
+    account = f"--serviceaccount={shell.namespace}:default"
+    kubectl = shell.cluster.plane.kubectl
+    kubectl("create", "rolebinding", "viewer", "--clusterrole=vcjob-viewer-role", account, "-n", shell.namespace)
+    config = shell.cluster.plane.kubeconfig_for(shell.namespace, "default")
+
+    told = shell.vcctl(f"job why train {space} -k {config}")
+    assert told.splitlines()[0] == f"job {shell.namespace}/train: it does not wait: 2 of 2 pods run"
+    assert "What to do" not in told
+    assert "\n  pods cannot be read: pods is forbidden" in told
+    last = shell.vcctl(f"job view train {space} -k {config}").splitlines()[-1]
+    assert last.startswith("Events: cannot be read: events is forbidden")
+    assert last.endswith("shows your rights on events")
+    refused = shell.refuses("vcctl", "job", "suspend", "-N", "train", "-n", shell.namespace, "-k", str(config))
+    assert refused.endswith("shows your rights on commands.bus.volcano.sh\n")
+
+
+def test_a_pod_beyond_the_minimum_that_no_node_takes_waits_in_its_queue(shell: Shell, tmp_path: Path) -> None:
+    shell.cluster.remove_at_end("/apis/scheduling.volcano.sh/v1beta1/queues/e2e-elastic")
+    shell.vcctl("queue create -n e2e-elastic")
+    wait_until("it is open", lambda: shell.column("queue get e2e-elastic", 2) == ["Open"], 30.0)
+    tasks = [{**task("small", 1), "minAvailable": 1}, {**task("large", 1, template(cpu="6000")), "minAvailable": 0}]
+    elastic = vcjob("elastic", minAvailable=1, queue="e2e-elastic", tasks=tasks)
+    shell.vcctl(f"job run -f {written(tmp_path / 'job.yaml', elastic)} -n {shell.namespace}")
+    shell.vcctl(f"job wait elastic -n {shell.namespace} --for=phase=Running --timeout=60s")
+
+    told = "queue e2e-elastic: 1 pod of a job that runs waits"
+    wait_until("the queue says so", lambda: told in shell.vcctl("queue why e2e-elastic"), 30.0)
+    told = shell.vcctl(f"job why elastic -n {shell.namespace}")
+    assert "its gang runs; 1 pod beyond the minimum of 1 has no node; " in told
+    assert "What to do\n  add larger nodes" in told
+
+
 @pytest.mark.parametrize(
     ("line", "limit_s"),
     [("version", 0.15), ("--help", 0.15), ("job list --help", 0.15), ("completion bash", 0.15), ("job list", 0.5)],

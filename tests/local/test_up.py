@@ -12,7 +12,8 @@ import yaml
 from tests.apiserver.support import until
 from volcano_py.api import keys
 from volcano_py.apiserver import PortInUse
-from volcano_py.conf.loader import built_in_conf
+from volcano_py.conf.reload import ConfFile, built_in
+from volcano_py.daemon.configuration import Configuration
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
@@ -22,7 +23,6 @@ from volcano_py.local.cluster import LocalCluster
 from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
 from volcano_py.local.up import LocalSystem, UpOptions
 from volcano_py.runtime.signals import Shutdown
-from volcano_py.scheduler import resolve
 
 DEADLINE_S = 10.0
 
@@ -30,7 +30,7 @@ DEADLINE_S = 10.0
 async def test_a_gang_and_a_bare_pod_are_placed() -> None:
     shutdown = Shutdown()
     options = UpOptions(nodes=2, cpu="2", memory="4Gi", extended=(("nvidia.com/gpu", "1"),))
-    async with LocalSystem(options, resolve(built_in_conf()), shutdown) as system:
+    async with LocalSystem(options, Configuration(built_in()), shutdown) as system:
         cluster = system.cluster
         names = [node["metadata"]["name"] for node in cluster.registry.objects("nodes")]
         cluster.create(objects.pod_group("gang", 2))
@@ -54,7 +54,7 @@ async def test_a_gang_and_a_bare_pod_are_placed() -> None:
 async def test_a_job_runs_to_its_end() -> None:
     task = objects.task("worker", 2, {"cpu": "1"})
     task["template"]["metadata"] = {"annotations": {"kubelet.volcano-py/start-after": "0"}}
-    async with LocalSystem(UpOptions(nodes=1), resolve(built_in_conf()), Shutdown()) as system:
+    async with LocalSystem(UpOptions(nodes=1), Configuration(built_in()), Shutdown()) as system:
         cluster = system.cluster
         cluster.create(objects.job("train", [task]))
         await until(lambda: _phase(cluster) == "Running")
@@ -68,7 +68,7 @@ async def test_what_users_send_passes_through_the_webhooks() -> None:
     job = objects.job("train", [objects.task("worker", 2, {"cpu": "1"})])
     del job["spec"]["tasks"][0]["name"]
     async with (
-        LocalSystem(UpOptions(nodes=1), resolve(built_in_conf()), Shutdown()) as system,
+        LocalSystem(UpOptions(nodes=1), Configuration(built_in()), Shutdown()) as system,
         ApiClient(Credentials(system.url)) as user,
     ):
         await until(lambda: "default" in _open_queues(system.cluster))
@@ -89,11 +89,26 @@ def _phase(cluster: LocalCluster) -> str:
     return str(job.get("status", {}).get("state", {}).get("phase", ""))
 
 
+async def test_a_changed_configuration_is_applied_and_a_faulty_one_is_not(tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text("actions: enqueue\n")
+    configuration = Configuration.of_file(ConfFile(conf))
+    async with LocalSystem(UpOptions(nodes=1), configuration, Shutdown()) as system:
+        system.cluster.create(objects.pod_group("gang", 1))
+        system.cluster.create(objects.pod("gang-0", "gang", "worker", {"cpu": "1"}))
+        conf.write_text("actions: nonsense\n")
+        await until(lambda: configuration.shown()["lastError"] is not None)
+        assert not any(pod["spec"].get("nodeName") for pod in system.cluster.pods())
+        conf.write_text("actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: gang}]}]\n")
+        await until(lambda: all(pod["spec"].get("nodeName") for pod in system.cluster.pods()))
+    assert configuration.policy.action_names == ("enqueue", "allocate")
+
+
 async def test_a_port_in_use_is_reported() -> None:
-    async with LocalSystem(UpOptions(nodes=0), resolve(built_in_conf()), Shutdown()) as first:
+    async with LocalSystem(UpOptions(nodes=0), Configuration(built_in()), Shutdown()) as first:
         port = int(first.url.rpartition(":")[2])
         with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use"):
-            async with LocalSystem(UpOptions(port=port), resolve(built_in_conf()), Shutdown()):
+            async with LocalSystem(UpOptions(port=port), Configuration(built_in()), Shutdown()):
                 pytest.fail("it began on a port in use")
 
 

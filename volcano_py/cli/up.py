@@ -12,14 +12,13 @@ from volcano_py.apiserver.kinds.quantities import quantity
 from volcano_py.cli.flags import add_port
 from volcano_py.conf.reload import ConfFile, built_in
 from volcano_py.conf.schema import ConfError
-from volcano_py.daemon.plugins import policy_of
+from volcano_py.daemon.configuration import Configuration
 from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
 from volcano_py.local.up import LocalSystem, UpOptions
 from volcano_py.runtime.garbage import collect_in_small_steps
 from volcano_py.runtime.logs import LEVELS, configure_logging
 from volcano_py.runtime.signals import DEFAULT_SIGNALS, Shutdown, shutdown_on_signals
 from volcano_py.runtime.supervisor import TaskFailed
-from volcano_py.scheduler import Policy
 from volcano_py.scheduler.third_party import PluginFolder
 
 _MISUSED = 2  # as argparse exits
@@ -40,7 +39,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="a further resource of every node, such as nvidia.com/gpu=8; may be repeated",
     )
     parser.add_argument(
-        "--scheduler-conf", type=Path, metavar="FILE", help="actions and plugins (default: Volcano's built-in ones)"
+        "--scheduler-conf",
+        type=Path,
+        metavar="FILE",
+        help="actions and plugins; read again when it changes (default: Volcano's built-in ones)",
     )
     parser.add_argument(
         "--plugins-dir", type=Path, metavar="DIR", help="folder of plugins in Python that --scheduler-conf names"
@@ -64,7 +66,8 @@ def run(flags: argparse.Namespace) -> int:
     collect_in_small_steps()
     options = UpOptions(flags.port, flags.nodes, flags.cpu, flags.memory, tuple(flags.resource))
     try:
-        return asyncio.run(_up(options, _policy(flags.scheduler_conf, flags.plugins_dir), flags.kubeconfig))
+        configuration = _configuration(flags.scheduler_conf, flags.plugins_dir)
+        return asyncio.run(_up(options, configuration, flags.kubeconfig))
     except (ConfError, NotADirectoryError) as error:
         return _fail(str(error), _MISUSED)
     except PortInUse as error:
@@ -73,19 +76,16 @@ def run(flags: argparse.Namespace) -> int:
         return _fail(str(error), 1)
 
 
-def _policy(conf: Path | None, plugins: Path | None) -> Policy:
-    """Return the policy of a file; print its warnings, and try the plugins of a folder as the scheduler does."""
-    loaded = ConfFile(conf).load() if conf else built_in()
-    policy, unused = policy_of(loaded, PluginFolder(plugins) if plugins else None)
-    for warning in (*loaded.conf.warnings, *unused, *policy.warnings):
-        print(f"volcano-py up: warning: {warning}", file=sys.stderr)
-    return policy
+def _configuration(conf: Path | None, plugins: Path | None) -> Configuration:
+    """Return what the scheduler does; it logs its warnings, and reads a file again when it changes."""
+    folder = PluginFolder(plugins) if plugins else None
+    return Configuration.of_file(ConfFile(conf), folder) if conf else Configuration(built_in())
 
 
-async def _up(options: UpOptions, policy: Policy, kubeconfig: Path | None) -> int:
+async def _up(options: UpOptions, configuration: Configuration, kubeconfig: Path | None) -> int:
     shutdown = Shutdown()
     with shutdown_on_signals(shutdown, _signals()):
-        async with LocalSystem(options, policy, shutdown) as system:
+        async with LocalSystem(options, configuration, shutdown) as system:
             if shutdown.graceful.is_set():
                 return 0
             with written_kubeconfig(system.url, kubeconfig) as path:

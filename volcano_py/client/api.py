@@ -359,7 +359,7 @@ def _refusal(answer: http.client.HTTPResponse) -> ApiProblem:
     given = answer.headers.get("Retry-After", "")
     again_s = float(given) if answer.status in (429, 503) and given.isdecimal() else 0.0
     if isinstance(status, dict) and status.get("kind") == "Status":
-        return ApiProblem(answer.status, str(status.get("reason", "")), _said(status), again_s)
+        return ApiProblem(answer.status, str(status.get("reason", "")), _said(status), again_s, _about(status))
     told = " ".join(content.decode(errors="replace").split())[:200]
     if told and not told.startswith("<"):
         return ApiProblem(answer.status, "", told, again_s)
@@ -369,6 +369,11 @@ def _refusal(answer: http.client.HTTPResponse) -> ApiProblem:
 
 def _said(status: Mapping[str, Any]) -> str:
     return str(status.get("message") or status.get("reason") or "the API server gave no reason")
+
+
+def _about(status: Mapping[str, Any]) -> str:
+    details = status.get("details") or {}
+    return ".".join(str(details[name]) for name in ("kind", "group") if details.get(name))
 
 
 def _unreachable(access: Access, error: Exception) -> str:

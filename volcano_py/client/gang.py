@@ -8,9 +8,11 @@ from volcano_py.client import amounts
 from volcano_py.client.amounts import Amounts
 from volcano_py.client.sizes import least_of, minimum_of, replicas_of, tasks_of
 from volcano_py.client.waiting_facts import Facts
+from volcano_py.kube.resource import PODS
 
 Obj = Mapping[str, Any]
 _DONE: Final = frozenset({"Succeeded", "Failed"})
+_STATES: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 
 
 class Gang(NamedTuple):
@@ -26,7 +28,10 @@ class Gang(NamedTuple):
     placed: int
     succeeded: int
     failed: tuple[str, ...]
-    """The pods that have failed; pods that are being deleted do not count, because others follow."""
+    """The pods that have failed; pods that are being deleted do not count, because others follow.
+
+    If pods cannot be read, nobody knows their names, and they are empty.
+    """
     waiting: int
     needs: Amounts
     """What the pods that the gang lacks request."""
@@ -34,15 +39,25 @@ class Gang(NamedTuple):
     """What its pods on nodes request."""
     short: tuple[str, ...]
     """Tasks that cannot reach their own minimum, because pods of theirs have failed."""
+    seen: bool = True
+    """Whether its pods could be read. If not, ``placed`` are those that run, by the status of the job, and whether more
+    have a node is unknown."""
 
     @property
     def lacks(self) -> int:
         """How many pods it still needs."""
         return max(self.minimum - self.placed - self.succeeded, 0)
 
+    @property
+    def beyond(self) -> int:
+        """How many pods beyond the minimum have no node yet."""
+        return 0 if self.lacks else max(self.wanted - self.placed - self.succeeded - len(self.failed), 0)
+
 
 def gang_of(facts: Facts) -> Gang:
     """Count the pods of a job or PodGroup."""
+    if not facts.sees(PODS):
+        return _unseen(facts)
     of_group: Obj = (facts.group or {}).get("spec") or {}
     minimum = int(of_group.get("minMember") or minimum_of(facts.job or {}))
     tasks = tasks_of(facts.job or {})
@@ -63,6 +78,35 @@ def gang_of(facts: Facts) -> Gang:
         holds=amounts.total(map(amounts.requests_of, on_nodes)),
         short=tuple(_short(tasks, of_group, minimum, failed)),
     )
+
+
+def _unseen(facts: Facts) -> Gang:
+    """Return what the status of the job, or of the PodGroup, says of pods that cannot be read."""
+    counts = told_counts(facts)
+    of_group: Obj = (facts.group or {}).get("spec") or {}
+    minimum = int(of_group.get("minMember") or minimum_of(facts.job or {}))
+    created = sum(counts.values())
+    not_begun = facts.group is not None and phase_of(facts.group) in ("", "Pending") and not created
+    return Gang(
+        minimum=minimum,
+        wanted=sum(map(replicas_of, tasks_of(facts.job or {}).values())) or max(minimum, created),
+        missing=0,
+        created=created,
+        placed=counts.get("running", 0),
+        succeeded=counts.get("succeeded", 0),
+        failed=("",) * counts.get("failed", 0),
+        waiting=0,
+        needs={name: one for name, one in amounts.read(of_group.get("minResources")).items() if one > 0 and not_begun},
+        holds={},
+        short=(),
+        seen=False,
+    )
+
+
+def told_counts(facts: Facts) -> dict[str, int]:
+    """Return how many pods are in each state, by the status of the job or PodGroup, without states of no pods."""
+    status = (facts.job or facts.group or {}).get("status") or {}
+    return {name: int(status[name]) for name in _STATES if status.get(name)}
 
 
 def waits(pod: Obj) -> bool:

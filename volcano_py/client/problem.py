@@ -8,12 +8,14 @@ class Problem(Exception):
 class ApiProblem(Problem):
     """The API server refused a request."""
 
-    def __init__(self, status: int, reason: str, message: str, retry_after_s: float = 0.0) -> None:
+    def __init__(self, status: int, reason: str, message: str, retry_after_s: float = 0.0, about: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.reason = reason
         self.retry_after_s = retry_after_s
         """When the server wants to be asked again; 0 if it does not say so."""
+        self.about = about
+        """The resource that was asked for, such as `jobs.batch.volcano.sh`; empty if the server does not say so."""
 
 
 class Unreachable(Problem):

@@ -43,6 +43,11 @@ class Level(NamedTuple):
     never: Amounts
     """What the gang needs in all, where that alone is beyond the capability."""
 
+    @property
+    def full(self) -> tuple[str, ...]:
+        """The resources of which no more may be used."""
+        return tuple(name for name, most in self.capability.items() if 0 < most <= self.allocated.get(name, Fraction()))
+
 
 class NodeGroup(NamedTuple):
     """Nodes with one group label, judged for one pod of the gang."""
@@ -53,16 +58,20 @@ class NodeGroup(NamedTuple):
     """Pods of this shape for which there is room."""
     refusals: tuple[tuple[Refusal, int], ...]
     """Why nodes do not take more, and how many nodes say so; the most common first."""
+    suiting: Amounts
+    """What the nodes have together that take such a pod when they are empty."""
+    helping: frozenset[str]
+    """What helps at once, because a node has room that it refuses for another reason."""
 
-    @property
-    def reason(self) -> str:
-        """Why most nodes do not take more."""
-        return self.refusals[0][0].text if self.refusals else ""
 
-    @property
-    def refusing(self) -> int:
-        """How many nodes give that reason."""
-        return self.refusals[0][1] if self.refusals else 0
+class _Judged(NamedTuple):
+    """One node: how many such pods it takes, and why not more."""
+
+    takes: int
+    refusal: Refusal
+    allocatable: Amounts
+    has_room: bool
+    """Whether it has room for one, also if it refuses for another reason."""
 
 
 class Holder(NamedTuple):
@@ -138,38 +147,47 @@ def node_groups(nodes: Iterable[Obj], placed: Iterable[Obj], pod: Obj) -> list[N
         if name and (one.get("status") or {}).get("phase") not in _ENDED:
             used.setdefault(name, []).append(requests.of(one))
     wanted = amounts.requests_of(pod)
-    groups: dict[str, list[tuple[int, Refusal]]] = {}
+    groups: dict[str, list[_Judged]] = {}
     for node in nodes:
         metadata = node["metadata"]
         group = (metadata.get("labels") or {}).get(keys.LABEL_NODE_GROUP) or ALL_NODES
         groups.setdefault(group, []).append(_judged(node, amounts.total(used.get(metadata["name"], [])), wanted, pod))
     if len(groups) > 1 and ALL_NODES in groups:
         groups["no group"] = groups.pop(ALL_NODES)
-    found = []
-    for group, judged in sorted(groups.items()):
-        refusals = tuple(Counter(refusal for _, refusal in judged).most_common())
-        found.append(NodeGroup(group, len(judged), sum(count for count, _ in judged), refusals))
-    return found
+    return [_group(group, judged) for group, judged in sorted(groups.items())]
 
 
-def in_all(nodes: Iterable[Obj], names: Iterable[str]) -> Amounts:
-    """Return what all nodes have together, whoever holds it."""
-    found = amounts.total(amounts.read((node.get("status") or {}).get("allocatable")) for node in nodes)
+def _group(name: str, judged: Sequence[_Judged]) -> NodeGroup:
+    refusals = tuple(Counter(one.refusal for one in judged).most_common())
+    suiting = amounts.total(one.allocatable for one in judged if not one.refusal.stays)
+    helping = frozenset(one.refusal.way for one in judged if one.refusal.way and one.has_room)
+    return NodeGroup(name, len(judged), sum(one.takes for one in judged), refusals, suiting, helping)
+
+
+def refusals_of(groups: Iterable[NodeGroup]) -> list[tuple[Refusal, int]]:
+    """Return why nodes of all groups do not take more, and how many nodes say so; the most common first."""
+    found: Counter[Refusal] = Counter()
+    for group in groups:
+        found.update(dict(group.refusals))
+    return found.most_common()
+
+
+def in_all(groups: Iterable[NodeGroup], names: Iterable[str]) -> Amounts:
+    """Return what all nodes have together that take a pod of the gang when they are empty, whoever holds it."""
+    found = amounts.total(one.suiting for one in groups)
     return {name: found.get(name, Fraction()) for name in names}
 
 
 def holders(placed: Iterable[Obj], groups: Iterable[Obj], needed: Iterable[str], own: Iterable[str]) -> list[Holder]:
     """Return who holds the needed resources, most of the scarcest first; ``own`` are PodGroups to leave out."""
-    queues = {_key(one): queue_of(one) for one in groups}
-    names = {_key(one): _name(one) for one in groups}
+    queues = {key_of(one): queue_of(one) for one in groups}
+    names = {key_of(one): _name(one) for one in groups}
     held: dict[str, list[Amounts]] = {}
     requests = amounts.Requests()
     for pod in placed:
         if not (pod.get("spec") or {}).get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED:
             continue
-        metadata = pod["metadata"]
-        group = (metadata.get("annotations") or {}).get(keys.GROUP_NAME) or f"pod {metadata['name']}"
-        held.setdefault(f"{metadata.get('namespace', '')}/{group}", []).append(requests.of(pod))
+        held.setdefault(group_of(pod), []).append(requests.of(pod))
     order = list(needed)
     leave_out = set(own)
     found = [
@@ -180,32 +198,45 @@ def holders(placed: Iterable[Obj], groups: Iterable[Obj], needed: Iterable[str],
     return sorted(found, key=lambda one: ([-one.holds.get(name, Fraction()) for name in order], one.name))
 
 
-def _key(group: Obj) -> str:
+def group_of(pod: Obj) -> str:
+    """Return the key of a pod's PodGroup; a pod without one stands for itself."""
+    metadata = pod["metadata"]
+    group = (metadata.get("annotations") or {}).get(keys.GROUP_NAME) or f"pod {metadata['name']}"
+    return f"{metadata.get('namespace', '')}/{group}"
+
+
+def key_of(group: Obj) -> str:
+    """Return namespace and name of a PodGroup."""
     return f"{group['metadata'].get('namespace', '')}/{group['metadata']['name']}"
 
 
 def _name(group: Obj) -> str:
     """Return the job of a PodGroup, which users know, or the PodGroup itself."""
     owner = next((o for o in group["metadata"].get("ownerReferences") or () if o.get("kind") == "Job"), None)
-    return f"{group['metadata'].get('namespace', '')}/{owner['name']}" if owner else _key(group)
+    return f"{group['metadata'].get('namespace', '')}/{owner['name']}" if owner else key_of(group)
 
 
-def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> tuple[int, Refusal]:
-    """Return how many such pods a node takes, and why not more."""
-    if refusal := _refusal(node, pod.get("spec") or {}):
-        return 0, refusal
+def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> _Judged:
     allocatable = amounts.read((node.get("status") or {}).get("allocatable"))
     free = {name: allocatable.get(name, Fraction()) - used.get(name, Fraction()) for name in wanted}
     room = {name: int(free[name] // amount) for name, amount in wanted.items() if amount > 0}
+    count = max(min(room.values(), default=0), 0)
+    if refusal := _refusal(node, pod.get("spec") or {}):
+        return _Judged(0, refusal, allocatable, count > 0)
+    return _Judged(count, _by_amounts(room, allocatable, wanted), allocatable, count > 0)
+
+
+def _by_amounts(room: Mapping[str, int], allocatable: Amounts, wanted: Amounts) -> Refusal:
+    """Return why a node takes no more pods than it has room for; ``room`` says for how many, by resource."""
     count = min(room.values(), default=0)
     if count > 0:
         scarce = sorted(name for name, number in room.items() if number == count)
-        return count, Refusal(f"{', '.join(scarce)} enough for {counted(count, 'pod')}")
+        return Refusal(f"{', '.join(scarce)} enough for {counted(count, 'pod')}")
     short = sorted(name for name, number in room.items() if number < 1)
     never = [name for name in short if allocatable.get(name, Fraction()) < wanted[name]]
     if never:
-        return 0, Refusal(f"node is too small: {', '.join(never)}", too_small=True)
-    return 0, Refusal(f"not enough free {', '.join(short)}")
+        return Refusal(f"node is too small: {', '.join(never)}", too_small=True)
+    return Refusal(f"not enough free {', '.join(short)}")
 
 
 def _refusal(node: Obj, wishes: Obj) -> Refusal | None:

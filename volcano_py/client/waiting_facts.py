@@ -16,6 +16,7 @@ _PORT = 8080
 _DEBUG_S = 2.0
 _HOLDING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 """Selects the pods that hold room on a node."""
+_WITHOUT_NODE = "spec.nodeName=,status.phase=Pending"
 
 
 class Facts(NamedTuple):
@@ -24,7 +25,7 @@ class Facts(NamedTuple):
     job: Obj | None
     group: Obj | None
     pods: list[Obj]
-    """Of the job or PodGroup."""
+    """Of the job or PodGroup; of a queue, those without a node whose gang runs."""
     queues: list[Obj]
     groups: list[Obj]
     nodes: list[Obj]
@@ -34,10 +35,9 @@ class Facts(NamedTuple):
     debug: dict[str, Any] | None
     notes: list[str]
 
-    @property
-    def sees_queues(self) -> bool:
-        """Whether queues could be read; if not, nothing is known about them."""
-        return not any(note.startswith(_unreadable(QUEUES)) for note in self.notes)
+    def sees(self, kind: Resource) -> bool:
+        """Say whether objects of a kind could be read; if not, nothing is known about them."""
+        return not any(note.startswith(_unreadable(kind)) for note in self.notes)
 
 
 def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -> Facts:
@@ -54,8 +54,7 @@ def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -
     if job is None:
         group = next((one for one in groups if _is(one, name, namespace)), None)
         if group is None:
-            text = f"there is no job and no PodGroup of this name: {missing}"
-            raise ApiProblem(missing.status, missing.reason, text) from missing
+            raise _no_such(missing, notes) from missing
     else:
         uid = job["metadata"].get("uid")
         group = next((one for one in groups if uid in _owners(one)), None)
@@ -82,7 +81,11 @@ def facts_of_queue(api: Api, name: str, scheduler_url: str = "") -> Facts:
     groups = _read(api, PODGROUPS, "", notes, shapes.Group)
     placed = _read(api, PODS, "", notes, shapes.PlacedPod, fieldSelector=_HOLDING)
     inside = room.subtree(name, queues)
-    own = {one["metadata"]["name"] for one in groups if room.queue_of(one) in inside}
+    members = [one for one in groups if room.queue_of(one) in inside]
+    own = {one["metadata"]["name"] for one in members}
+    running = {room.key_of(one) for one in members if (one.get("status") or {}).get("phase") == "Running"}
+    pods = _read(api, PODS, "", notes, shapes.Member, fieldSelector=_WITHOUT_NODE) if running else []
+    pods = [one for one in pods if room.group_of(one) in running]
     events = [
         one
         for kind in ("Queue", "PodGroup")
@@ -90,7 +93,13 @@ def facts_of_queue(api: Api, name: str, scheduler_url: str = "") -> Facts:
         if (one.get("involvedObject") or {}).get("name") in {name, *own}
     ]
     debug = _debug(api, scheduler_url, "", "", notes)
-    return Facts(None, None, [], queues, groups, [], placed, events, debug, notes)
+    return Facts(None, None, pods, queues, groups, [], placed, events, debug, notes)
+
+
+def _no_such(missing: ApiProblem, notes: list[str]) -> ApiProblem:
+    unread = any(note.startswith(_unreadable(PODGROUPS)) for note in notes)
+    what = "no job of this name, and podgroups cannot be read" if unread else "no job and no PodGroup of this name"
+    return ApiProblem(missing.status, missing.reason, f"there is {what}: {missing}")
 
 
 def _is(obj: Obj, name: str, namespace: str) -> bool:

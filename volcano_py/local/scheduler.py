@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from volcano_py.conf.loader import parse_conf
+from volcano_py.daemon.configuration import Configuration
 from volcano_py.daemon.daemon import SchedulerDaemon
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.kube.credentials import Credentials
@@ -29,10 +30,13 @@ DEMO_CONF: Final = GANG_CONF.replace("  - name: predicates\n", "  - name: drf\n 
 """Jobs get equal shares (drf), as in Volcano's built-in policy: without the gang plugin, every job gets a part."""
 
 
-def make_scheduler(url: str, policy: Policy) -> SchedulerDaemon:
-    """Return a scheduler for the API server at ``url``, without ports of its own."""
+def make_scheduler(url: str, policy: Policy, configuration: Configuration | None = None) -> SchedulerDaemon:
+    """Return a scheduler for the API server at ``url``, without ports of its own.
+
+    ``configuration`` is the source of the policy and may replace it.
+    """
     options = DaemonOptions(metrics_address=None, health_address=None)
-    return SchedulerDaemon(Credentials(url), policy, options)
+    return SchedulerDaemon(Credentials(url), policy, options, configuration=configuration)
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from volcano_py.daemon.configuration import Configuration
 from volcano_py.local import objects
 from volcano_py.local.cluster import LocalCluster
 from volcano_py.local.controllers import make_controllers
@@ -14,7 +15,6 @@ from volcano_py.local.running import running
 from volcano_py.local.scheduler import make_scheduler
 from volcano_py.local.webhooks import make_webhooks, reviews_begin
 from volcano_py.runtime.signals import Shutdown
-from volcano_py.scheduler import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,10 @@ class UpOptions:
 class LocalSystem:
     """A cluster with everything in this process; PortInUse when the port is taken."""
 
-    def __init__(self, options: UpOptions, policy: Policy, shutdown: Shutdown) -> None:
+    def __init__(self, options: UpOptions, configuration: Configuration, shutdown: Shutdown) -> None:
+        """Take the configuration of the scheduler; if it is of a file, the file is read again when it changes."""
         self._options = options
-        self._policy = policy
+        self._configuration = configuration
         self._shutdown = shutdown
         self.cluster = LocalCluster(options.port, start_delay_s=None, node_lifecycle=True)
         self._stack = AsyncExitStack()
@@ -45,7 +46,7 @@ class LocalSystem:
             for node in _nodes(self._options):
                 self.cluster.create(node)
             manager = make_controllers(self.cluster.url)
-            scheduler = make_scheduler(self.cluster.url, self._policy)
+            scheduler = make_scheduler(self.cluster.url, self._configuration.policy, self._configuration)
             webhooks = make_webhooks(self.cluster)
             for name, daemon in (("webhooks", webhooks), ("controller manager", manager), ("scheduler", scheduler)):
                 self._daemons.append(await stack.enter_async_context(running(name, daemon, self._shutdown)))

@@ -171,6 +171,23 @@ def test_objects_of_a_list_know_their_kind(api: Api) -> None:
     assert api.list(VCJOBS)[0]["kind"] == "Job"
 
 
+@pytest.mark.parametrize(
+    ("details", "about"),
+    [
+        ({"group": "bus.volcano.sh", "kind": "commands"}, "commands.bus.volcano.sh"),
+        ({"kind": "events"}, "events"),
+        (None, ""),
+    ],
+)
+def test_a_refusal_says_what_it_is_about(api: Api, details: dict[str, str] | None, about: str) -> None:
+    status = {"kind": "Status", "message": "no", "code": 403, "details": details}
+    Handler.answers = [(403, json.dumps(status).encode())]
+
+    with pytest.raises(ApiProblem) as problem:
+        api.get(VCJOBS, "a", "ns")
+    assert problem.value.about == about
+
+
 def test_a_refusal_has_the_servers_own_sentence(api: Api) -> None:
     Handler.answers = [
         a_refusal(403, 'jobs is forbidden: User "x" cannot', "Forbidden"),

@@ -131,6 +131,112 @@ def test_what_the_gang_holds_already_counts_against_its_queue() -> None:
     assert found.answer == "it can never start here: it needs cpu 8, and queue research may use at most cpu 7"
 
 
+# Pods beyond the minimum
+
+
+REFUSED = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "queue is full"}]
+
+
+def elastic(number: int, nodes: int, **of_job: Any) -> dict[str, Any]:
+    """Return a job with a minimum of one pod that runs, some of its pods on a node."""
+    job = vcjob("Running", replicas=number, cpu="1", **of_job)
+    job["spec"]["minAvailable"] = 1
+    group = {**needing(1), "status": {"phase": "Running"}}
+    pods = [member(f"w-{place}", "n1" if place < nodes else "", cpu="1") for place in range(number)]
+    for pod in pods[nodes:]:
+        pod["status"]["conditions"] = REFUSED
+    return {"job": job, "group": group, "pods": pods}
+
+
+def of_queue(queues: list[Any], *gangs: dict[str, Any], others: Any = ()) -> Explanation:
+    placed = [pod for one in gangs for pod in one["pods"] if "nodeName" in pod["spec"]]
+    waiting = [pod for one in gangs for pod in one["pods"] if "nodeName" not in pod["spec"]]
+    groups = [one["group"] for one in gangs]
+    found = facts(job=None, group=None, groups=groups, queues=queues, others=[*placed, *others])
+    return why_queue(found._replace(pods=waiting), "research", NOW)
+
+
+def test_pods_beyond_the_minimum_in_a_full_queue_have_a_way_out() -> None:
+    queues = [share("root"), share("research", may={"cpu": "2"}, used={"cpu": "2"})]
+
+    found = explained(**elastic(5, 2), queues=queues)
+    assert found.answer == (
+        "its gang runs; 3 pods beyond the minimum of 1 have no node: "
+        "queue research has no room: it may use cpu 2, 2 is in use, and a pod needs 1 more"
+    )
+    assert section(found, "Queue")[0] == ("research", "Open", "-", "cpu 2", "cpu 2", "lacks cpu 1")
+    assert found.ways_out == (
+        "vcctl queue why research",
+        "raise the capability of queue research, or ask for fewer replicas: nobody else uses the queue",
+    )
+
+    found = of_queue(queues, elastic(5, 2))
+    assert found.answer == (
+        "3 pods of a job that runs wait: "
+        "queue research has no room: it may use cpu 2, 2 is in use, and a pod needs 1 more"
+    )
+    assert section(found, "Queue")[0][-1] == "lacks cpu 1"
+    assert section(found, "Waiting") == [
+        ("a/train", "research", "Running", "60m", "cpu 3", "3 pods wait: queue is full"),
+    ]
+    assert found.ways_out == (
+        "raise the capability of queue research, or ask for fewer replicas: nobody else uses the queue",
+    )
+
+
+def test_pods_beyond_the_minimum_wait_for_the_holders_of_their_queue() -> None:
+    queues = [share("root"), share("research", may={"cpu": "5"}, used={"cpu": "5"})]
+    others = [member("b0", "n2", "big-1", "uid-big", cpu="3")]
+    way = "wait for the holders above, or raise the capability of queue research"
+
+    found = explained(**elastic(3, 2), queues=queues, others=others)
+    assert found.ways_out == ("vcctl queue why research", way)
+    assert section(found, "Who holds the room") == [("a/big-1", "-", "1", "cpu 3")]
+    assert of_queue(queues, elastic(3, 2), others=others).ways_out == (way,)
+
+
+def test_pods_beyond_the_minimum_for_which_no_node_has_room_say_so() -> None:
+    found = explained(**elastic(3, 2), nodes=[machine("n1", "2")])
+
+    assert found.answer == (
+        "its gang runs; 1 pod beyond the minimum of 1 has no node; 1 of 1 nodes: not enough free cpu"
+    )
+    assert found.ways_out == ("add nodes, or ask for less: smaller requests or fewer replicas",)
+
+
+def test_two_jobs_that_run_wait_in_a_queue_with_room() -> None:
+    other = elastic(2, 1)
+    other["group"] = gang("Running", "big-1", "uid-big")
+    other["pods"] = [member("b0", "", "big-1", "uid-big")]
+
+    found = of_queue([share("root"), share("research", may={"cpu": "9"})], elastic(3, 2), other)
+
+    assert found.answer == "2 pods of 2 jobs that run wait"
+    assert found.ways_out == ("vcctl job why big -n a",)
+    assert section(found, "Queue")[0][-1] == "has room"
+
+
+@pytest.mark.parametrize(
+    ("may", "verdict"),
+    [({"cpu": "2", "memory": "9"}, "full: cpu"), ({"cpu": "3", "nvidia.com/gpu": "0"}, "not full")],
+)
+def test_a_queue_at_its_capability_is_full_for_everybody(may: dict[str, str], verdict: str) -> None:
+    queues = [share("root"), share("research", may=may, used={"cpu": "2"})]
+
+    found = explained(**elastic(2, 2), queues=queues)
+    assert (found.answer, section(found, "Queue")[0][-1]) == ("it does not wait: 2 of 2 pods have a node", verdict)
+    found = of_queue(queues, elastic(2, 2))
+    assert (found.answer, section(found, "Queue")[0][-1]) == ("nothing waits in it", verdict)
+
+
+def test_a_job_that_has_ended_looks_for_no_room() -> None:
+    given = elastic(3, 0)
+    given["job"]["status"]["state"]["phase"] = "Completed"
+    given["pods"] = [member("w-0", "n1", phase="Succeeded")]
+
+    assert [one.title for one in explained(**given).sections] == ["State", "Gang", "Queue, up to the root"]
+
+
 # Nodes
 
 
@@ -166,7 +272,8 @@ NODES: dict[str, tuple[dict[str, Any], list[Any], str, list[str]]] = {
     "each node something else": (
         {"nodeSelector": {"gpu": "a100"}},
         [machine("n1"), machine("n2"), gpu("n3", taints=[TAINT]), gpu("n4", unschedulable=True)],
-        "2 of 4 nodes: node lacks label gpu=a100",
+        "2 of 4 nodes: node lacks label gpu=a100; 1 of 4: taint gpu=yes:NoSchedule is not tolerated; "
+        "1 of 4: node is cordoned",
         [
             "label nodes with gpu=a100, or correct nodeSelector",
             "tolerate the taint gpu=yes:NoSchedule, or remove it from nodes",
@@ -176,8 +283,8 @@ NODES: dict[str, tuple[dict[str, Any], list[Any], str, list[str]]] = {
     "one node would do, and is too small": (
         {"nodeSelector": {"gpu": "a100"}},
         [machine("n1"), machine("n2"), gpu("n3", cpu="1")],
-        "2 of 3 nodes: node lacks label gpu=a100",
-        ["add larger nodes, or lower the requests of each pod"],
+        "2 of 3 nodes: node lacks label gpu=a100; 1 of 3: node is too small: cpu",
+        ["add larger nodes, or lower the requests of each pod", "label nodes with gpu=a100, or correct nodeSelector"],
     ),
 }
 
@@ -260,13 +367,59 @@ def test_nobody_is_told_to_wait_for_more_than_all_nodes_have() -> None:
     found = explained(nodes=[machine("n1", "4"), machine("n2", "3")], others=others)
     assert found.answer == (
         "the nodes have room for 1 of the 4 pods that the gang lacks; 1 of 2 nodes: not enough free cpu; "
-        "the pods need cpu 8, and all nodes together have cpu 7"
+        "1 of 2: cpu enough for 1 pod; the pods need cpu 8, and all nodes together have cpu 7"
     )
     assert found.ways_out == ("add nodes, or ask for less: smaller requests or a lower minAvailable",)
 
     found = explained(nodes=[machine("n1", "4"), machine("n2", "4")], others=others)
     assert "together" not in found.answer
     assert found.ways_out[0].startswith("wait for the holders above")
+
+
+def test_nodes_that_are_full_do_not_hide_nodes_that_lack_a_label() -> None:
+    others = [member(f"b{number}", f"n{number}", "big-1", "uid-big", cpu="8") for number in (1, 2)]
+    nodes = [machine(name) for name in ("n1", "n2", "n3", "n4")]
+    for node in nodes[:2]:
+        node["metadata"]["labels"]["pool"] = "a"
+
+    found = explained(job=vcjob(nodeSelector={"pool": "a"}), nodes=nodes, others=others)
+    assert found.answer == (
+        "the nodes have room for 0 of the 4 pods that the gang lacks; 2 of 4 nodes: not enough free cpu; "
+        "2 of 4: node lacks label pool=a"
+    )
+    assert section(found, "Nodes") == [
+        ("all nodes", "4", "0", "not enough free cpu (2 nodes)"),
+        ("", "", "", "node lacks label pool=a (2 nodes)"),
+    ]
+    assert found.ways_out == (
+        "wait for the holders above, add nodes, or ask for less: smaller requests or a lower minAvailable",
+        "label nodes with pool=a, or correct nodeSelector",
+    )
+
+    full = [member(f"c{number}", f"n{number}", "big-1", "uid-big", cpu="8") for number in (3, 4)]
+    found = explained(job=vcjob(nodeSelector={"pool": "a"}), nodes=nodes, others=[*others, *full])
+    assert len(found.ways_out) == 1, "a label makes no room on full nodes"
+
+    found = explained(job=vcjob(nodeSelector={"pool": "a"}, cpu="6"), nodes=nodes, others=others)
+    assert "the pods need cpu 24, and the nodes that suit them together have cpu 16" in found.answer
+    assert found.ways_out[0].startswith("add nodes"), "nobody waits for more than these nodes have"
+
+
+def test_a_few_nodes_of_a_control_plane_are_no_advice() -> None:
+    others = [member(f"b{number}", f"n{number}", "big-1", "uid-big", cpu="8") for number in (1, 2)]
+    nodes = [machine("n1"), machine("n2"), machine("master", taints=[TAINT])]
+
+    found = explained(nodes=nodes, others=others)
+
+    assert found.answer.endswith("2 of 3 nodes: not enough free cpu; 1 of 3: taint gpu=yes:NoSchedule is not tolerated")
+    assert len(found.ways_out) == 1
+
+
+def test_of_many_reasons_the_most_common_are_told() -> None:
+    found = explained(nodes=[machine(f"n{number}", taints=[{**TAINT, "value": f"v{number}"}]) for number in range(5)])
+
+    assert len(section(found, "Nodes")) == 4
+    assert section(found, "Nodes")[3] == ("", "", "", "other reasons (2 nodes)")
 
 
 # Closed queues

@@ -139,7 +139,7 @@ def test_every_level_of_the_queue_is_told() -> None:
     ]
 
 
-def test_nodes_are_told_by_group_with_the_reason_of_most() -> None:
+def test_nodes_are_told_by_group_with_their_reasons() -> None:
     taint = [{"key": "gpu", "effect": "NoSchedule"}]
     nodes = [
         *(machine(f"a{number}", "1", "fast") for number in range(3)),
@@ -153,6 +153,7 @@ def test_nodes_are_told_by_group_with_the_reason_of_most() -> None:
 
     assert section(found, "Nodes, for a pod of cpu 2") == [
         ("fast", "4", "0", "node is too small: cpu (3 nodes)"),
+        ("", "", "", "taint gpu:NoSchedule is not tolerated (1 node)"),
         ("no group", "1", "0", "not enough free cpu (1 node)"),
         ("slow", "1", "2", "cpu enough for 2 pods (1 node)"),
     ]
@@ -258,7 +259,7 @@ LISTS: dict[Resource, list[Any]] = {
     VCJOBS: [vcjob()],
     PODGROUPS: [gang(), gang("Running", "big-1", "uid-big")],
     PODS: [member("b0", "n1", "big-1", "uid-big", cpu="6")],
-    QUEUES: QUEUE_TREE,
+    QUEUES: [*QUEUE_TREE, share("other")],
     NODES: [machine("n1"), machine("n2", "1")],
     EVENTS: [
         {
@@ -344,6 +345,15 @@ def test_only_events_of_queues_and_groups_are_read_for_a_queue() -> None:
     assert [asked[2] for asked in api.asked if asked[0] == "events"] == [
         {"fieldSelector": f"involvedObject.kind={kind}"} for kind in ("Queue", "PodGroup")
     ]
+    without_node = {"fieldSelector": "spec.nodeName=,status.phase=Pending"}
+    assert [asked for asked in api.asked if asked[0] == "pods"] == [("pods", "", HOLDING), ("pods", "", without_node)]
+
+
+def test_pods_that_wait_are_not_read_if_no_gang_of_the_queue_runs() -> None:
+    api = Recording()
+
+    facts_of_queue(api, "other", "none")
+
     assert [asked for asked in api.asked if asked[0] == "pods"] == [("pods", "", HOLDING)]
 
 

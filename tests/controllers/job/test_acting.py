@@ -109,6 +109,18 @@ def test_the_last_restart_ends_the_job_and_keeps_pods_that_have_ended() -> None:
     assert "train-worker-2 failed" in world.job.status.state.message
 
 
+def test_a_job_that_ran_once_is_not_said_to_have_been_restarted() -> None:
+    world = running(on("PodFailed", "RestartJob"), maxRetry=1)
+    world.pod_is("train-worker-2", "Failed", exit_code=1)
+    world.settle()
+    world.terminated_go()
+    world.settle()
+
+    assert world.phase == "Failed"
+    told = "not started again: retryCount is 1, and maxRetry is 1; last: "
+    assert world.job.status.state.message.startswith(told)
+
+
 @pytest.mark.parametrize("action", ["RestartPod", "RestartTask", "RestartPartition"])
 @pytest.mark.parametrize("taken_over", [False, True])
 def test_the_last_restart_of_a_part_keeps_pods_that_have_ended_too(action: str, taken_over: bool) -> None:

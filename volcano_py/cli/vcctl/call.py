@@ -147,7 +147,8 @@ class Call:
             who = "does not know you, or your token has expired"
             return f"; the API server {who}: check --kubeconfig and the user of its context"
         if status == 403:
-            return f'; "kubectl auth can-i --list" shows your rights on {kind.label}'
+            refused = getattr(problem, "about", "") or kind.label  # the command may ask for objects of another kind
+            return f'; "kubectl auth can-i --list" shows your rights on {refused}'
         if status == 409 and getattr(problem, "reason", "") == "AlreadyExists":
             return self._taken(kind, name, namespace or self.namespace)
         if 300 <= status < 400:

@@ -1,32 +1,37 @@
 """Help texts, made from the table of commands."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from volcano_py.cli.vcctl.commands import SERVER
 from volcano_py.cli.vcctl.flags import SWITCH, Command, Flag
+from volcano_py.cli.vcctl.texts import wrapped
 
-_WIDTH = 100
+_WIDEST: Final = 100
+_NARROWEST: Final = 20
+"""A text beside a name gets at least this much room."""
 
 
-def help_text(program: str, command: Command, table: Sequence[Command]) -> str:
-    """Return the help of a command or of a group."""
+def help_text(program: str, command: Command, table: Sequence[Command], width: int = _WIDEST) -> str:
+    """Return the help of a command or of a group, for a terminal of some width."""
+    width = min(width, _WIDEST)
     path = " ".join((program, *command.path[1:]))
-    lines = [f"{command.help[0].upper()}{command.help[1:]}.", ""]
+    lines = [*wrapped(f"{command.help[0].upper()}{command.help[1:]}.", width, long_words=False), ""]
     if not command.run:
         inner = [one for one in table if one.path[:-1] == command.path]
         lines += [f"Usage: {path} COMMAND [FLAGS]", "", "Commands:"]
-        lines += _columns([(one.path[-1], one.help) for one in inner])
+        lines += _columns([(one.path[-1], one.help) for one in inner], width)
         lines += ["", "Example:", f"  {_as(program, _example(command, table))}", ""]
-        lines += [f'"{path} COMMAND --help" explains a command and its flags.']
+        lines += wrapped(f'"{path} COMMAND --help" explains a command and its flags.', width, long_words=False)
         return "\n".join(lines) + "\n"
     argument = f" [{command.argument.upper()}]" if command.argument else ""
     lines += [f"Usage: {path}{argument}{' [FLAGS]' if command.flags else ''}", ""]
     lines += ["Example:", f"  {_as(program, command.example)}"]
     own = [flag for flag in command.flags if flag not in SERVER]
     if own:
-        lines += ["", "Flags:", *_columns([(_written(flag), _meaning(flag)) for flag in own])]
+        lines += ["", "Flags:", *_columns([(_written(flag), _meaning(flag)) for flag in own], width)]
     if len(own) < len(command.flags):
-        lines += ["", "Server:", *_columns([(_written(flag), _meaning(flag)) for flag in SERVER])]
+        lines += ["", "Server:", *_columns([(_written(flag), _meaning(flag)) for flag in SERVER], width)]
     if command.argument:
         lines += ["", f"{command.argument.upper()} is short for --{command.argument} {command.argument.upper()}."]
     return "\n".join(lines) + "\n"
@@ -52,16 +57,12 @@ def _meaning(flag: Flag) -> str:
     return f"{flag.help}{choices}{default}"
 
 
-def _columns(rows: Sequence[tuple[str, str]]) -> list[str]:
+def _columns(rows: Sequence[tuple[str, str]], width: int) -> list[str]:
     """Return two columns; a text that is too long goes on in the next line."""
     left = max(len(one) for one, _ in rows) + 4
-    found = []
-    for one, text in rows:
-        line = f"  {one}".ljust(left)
-        for word in text.split():
-            if len(line) + 1 + len(word) > _WIDTH and line.strip():
-                found.append(line.rstrip())
-                line = " " * left
-            line += f"{'' if line.endswith(' ') else ' '}{word}"
-        found.append(line)
-    return found
+    width = max(width, left + _NARROWEST)
+    return [
+        line
+        for one, text in rows
+        for line in wrapped(text, width, first=f"  {one}".ljust(left), others=" " * left, long_words=False)
+    ]

@@ -27,6 +27,7 @@ _EVENT_GAP: Final = 2
 _MESSAGE: Final = 40
 """A message gets at least this much room on a terminal."""
 _LABEL_SIGNS: Final = "=!(, "
+_FORBIDDEN: Final = 403
 
 
 def list_jobs(call: Call) -> int:
@@ -132,12 +133,22 @@ def _view(call: Call, *, conditions: bool) -> int:
         return 0
     for line in _about(job, conditions=conditions):
         call.line(line)
-    namespace, prefix = call.flags.text("namespace"), f"{job['metadata']['name']}."
-    with call.about(EVENTS):
-        events = [one for one in call.api.list(EVENTS, namespace) if one["metadata"]["name"].startswith(prefix)]
-    for line in _events(call, events):
+    for line in _last_lines(call, f"{job['metadata']['name']}."):
         call.line(line)
     return 0
+
+
+def _last_lines(call: Call, prefix: str) -> list[str]:
+    """Return the events of a job; to a user who may not read them, its lines above are worth their own."""
+    try:
+        with call.about(EVENTS):
+            found = call.api.list(EVENTS, call.flags.text("namespace"))
+    except Problem as problem:
+        if getattr(problem.__cause__, "status", 0) != _FORBIDDEN:
+            raise
+        told = f"Events: cannot be read: {one_line(str(problem))}"
+        return wrapped(told, call.width, others="  ") if call.on_terminal else [told]
+    return _events(call, [one for one in found if one["metadata"]["name"].startswith(prefix)])
 
 
 def _about(job: Obj, *, conditions: bool) -> list[str]:

@@ -88,13 +88,16 @@ def _wants_help(command: Command, rest: Sequence[str]) -> bool:
 
 
 def _help(program: str, command: Command, rest: Sequence[str]) -> int:
+    import shutil
+
     from volcano_py.cli.vcctl.help import help_text
 
     # A flag of any command below may stand before the command that is missing here.
     strange = next((word for word in rest if word.startswith("-") and not known_below(program, command, word)), "")
     if not command.run and strange:
         raise UsageProblem(f'unknown flag: {strange}; "{shown(program)} --help" lists the commands')
-    print(help_text(shown(program), command, table(program)), end="")
+    width = shutil.get_terminal_size().columns  # $COLUMNS, the terminal, or 80
+    print(help_text(shown(program), command, table(program), width), end="")
     return 0
 
 

@@ -225,7 +225,8 @@ def _ended(job: Job, counts: Counts, succeeded_by_task: Mapping[str, int]) -> Ch
 def _from_restarting(job: Job, counts: Counts) -> Change | None:
     status = job.status
     if status.retry_count >= job.spec.max_retry:
-        text = f"restarted {status.retry_count} times; maxRetry is {job.spec.max_retry}; last: {status.state.message}"
+        counts_so_far = f"retryCount is {status.retry_count}, and maxRetry is {job.spec.max_retry}"
+        text = f"not started again: {counts_so_far}; last: {status.state.message}"
         return Change(FAILED, "MaxRetryReached", text)
     if replicas_of(job) - counts.terminating >= status.min_available:
         return Change(PENDING, status.state.reason, status.state.message)
