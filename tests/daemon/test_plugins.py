@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +12,7 @@ from tests.effects.waiting import until
 from volcano_py.conf.loader import parse_conf
 from volcano_py.conf.reload import ConfFile, LoadedConf
 from volcano_py.conf.schema import ConfError
+from volcano_py.daemon import plugins
 from volcano_py.daemon.configuration import Configuration
 from volcano_py.daemon.plugins import policy_of
 from volcano_py.scheduler.third_party import PluginFolder
@@ -143,3 +146,48 @@ async def test_a_broken_configuration_is_refused_once_if_a_plugin_has_changed_to
         await asyncio.sleep(0.5)
 
         assert running.metric("reloads_total", result="refused") == refused
+
+
+async def test_a_plugin_that_was_mended_while_the_configuration_was_broken_is_loaded_with_it(file, tmp_path):
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text(CONF)
+    configuration = Configuration.of_file(ConfFile(conf), PluginFolder(file.parent))
+
+    async with watched(conf, CONF, configuration) as running:
+        conf.write_text("actions: [")
+        await until(lambda: running.error, 10.0)
+        refused = running.metric("reloads_total", result="refused")
+        file.write_text(MINE.replace("version = 1", "version = 2"))
+        await until(lambda: running.metric("reloads_total", result="refused") > refused, 10.0)
+        conf.write_text(CONF)
+        await until(lambda: not running.error, 30.0)
+
+        assert version(running.configuration.policy) == 2
+
+
+def test_only_what_was_tried_is_loaded(tmp_path, monkeypatch):
+    """Somebody writes a file again during its trial."""
+    path, tried = tmp_path / "mine.py", []
+    path.write_text(MINE)
+
+    def changes(command, **options):
+        tried.append(path.read_text())
+        ran = subprocess.run(command, **options)
+        if len(tried) == 1:
+            path.write_text(MINE.replace("version = 1", "version = 22"))
+        return ran
+
+    monkeypatch.setattr(plugins, "subprocess", SimpleNamespace(run=changes, TimeoutExpired=subprocess.TimeoutExpired))
+    policy, _ = policy_of(loaded(CONF), PluginFolder(tmp_path))
+
+    assert len(tried) == 2
+    assert version(policy) == 22
+
+
+def test_files_that_change_all_the_time_are_not_loaded(tmp_path, monkeypatch):
+    folder = PluginFolder(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.setattr(folder, "is_as_read", lambda: False)
+
+    with pytest.raises(ConfError, match="change while their plugins are tried"):
+        policy_of(loaded(CONF), folder)

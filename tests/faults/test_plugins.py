@@ -1,5 +1,6 @@
 """Plugins that raise, answer nonsense or hang: who, in which answer, what came and what to do is said, others go on."""
 
+import asyncio
 import re
 import threading
 import time
@@ -49,6 +50,22 @@ class Exits(Mine):
         raise SystemExit(3)
 
 
+class Panics(Mine):
+    """As a library in Rust does, or a cancellation."""
+
+    def odd(self, nodes: Any) -> Any:
+        raise asyncio.CancelledError("panic")
+
+
+class RaisesWithoutText(Mine):
+    class _Silent(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    def odd(self, nodes: Any) -> Any:
+        raise self._Silent
+
+
 class AnswersNaN(Mine):
     def odd(self, nodes: Any) -> Any:
         return np.full(len(nodes), np.nan)
@@ -94,6 +111,8 @@ def policy(plugin: type[Plugin]) -> Policy:
     [
         (Raises, "KeyError: 'no-such-key'"),
         (Exits, "SystemExit: 3"),
+        (Panics, "CancelledError: panic"),
+        (RaisesWithoutText, "_Silent, whose text cannot be made: ValueError"),
         (AnswersNaN, "answered with NaN or infinity"),
         (AnswersTooMuch, "expected an array of shape (2,), of numbers, got an array of float64 of shape (3,)"),
         (AnswersSomethingElse, "expected an array of shape (2,), of numbers, got str"),

@@ -71,6 +71,10 @@ class Watched:
         self._read = self._last = state
         self._pause = 0
 
+    def is_as_read(self) -> bool:
+        """Say whether it is still as it was when it was last read."""
+        return self._look() == self._read
+
     def failed(self, error: OSError) -> None:
         """Note that the read failed: the next poll asks for another one, the next ones after pauses that double.
 

@@ -47,6 +47,7 @@ class Configuration:
         self._since = ""
         self._error: dict[str, str] | None = None
         self._asked = False
+        self._plugins_wait = False  # plugins have changed, and what was read then was refused
         self._log()
 
     @classmethod
@@ -93,6 +94,7 @@ class Configuration:
     async def _replace(self, file: ConfFile, metrics: ConfMetrics, clock: Clock, *, plugins: bool) -> bool:
         """Read the file and the plugins it names; return whether there is a new policy."""
         now = clock.now().isoformat(timespec="seconds")
+        self._plugins_wait |= plugins
         if self._plugins is not None:  # also if the configuration cannot be read, or names none of them
             await asyncio.to_thread(self._plugins.reading)
         try:
@@ -108,6 +110,7 @@ class Configuration:
             )
             return False
         self._error = None
+        plugins, self._plugins_wait = self._plugins_wait, False
         if loaded.text == self._loaded.text and not plugins:
             metrics.unchanged()
             log.info(

@@ -15,7 +15,7 @@ from volcano_py.conf.schema import ConfError, SchedulerConf, Where
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import Policy, resolve
 from volcano_py.scheduler.policy import PLUGINS_TO_COME
-from volcano_py.scheduler.third_party import GROUP, PluginFolder, load_plugins
+from volcano_py.scheduler.third_party import GROUP, PluginFolder, ThirdParty, load_plugins
 
 TRIAL: Final = "volcano_py.testing.trial"
 ALONE: Final = "--alone"  # flag of the trial: this process watches over it
@@ -24,6 +24,7 @@ _UNUSABLE: Final = (
     2  # exit code of the trial: the plugins are not to blame; the caller knows the file and reports the error
 )
 _LIMIT_S: Final = 20.0
+_TRIALS: Final = 3  # while files change
 
 
 def policy_of(
@@ -32,21 +33,35 @@ def policy_of(
     """Return the policy of a configuration, and what could not be loaded and is not named in it.
 
     Raises ConfError for an unknown name, and for a plugin that fails its trial. Takes up to
-    ``limit_s`` if other people's plugins are named, and must not be called on an event loop then.
+    ``limit_s`` if other people's plugins are named, longer while their files change, and must not be called on an event
+    loop then.
     """
     if folder is not None:
         folder.reading()
     foreign = list(_foreign(loaded.conf))
     if not foreign or (folder is None and not entry_points(group=GROUP)):
         return resolve(loaded.conf), ()
-    where = foreign[0][1]
-    _try_out(loaded, folder, where, limit_s)
-    found = load_plugins(folder)
+    found = _tried(loaded, folder, foreign[0][1], limit_s)
     try:
         policy = resolve(loaded.conf, PLUGINS | found.plugins)
     except ConfError as error:
         raise ConfError(error.where, "; ".join((error.problem, *found.problems))) from error
     return policy, tuple(found.problems)
+
+
+def _tried(loaded: LoadedConf, folder: PluginFolder | None, where: Where, limit_s: float) -> ThirdParty:
+    """Load plugins that have passed their trial, and not what somebody has written over them meanwhile."""
+    if folder is None:
+        _try_out(loaded, folder, where, limit_s)
+        return load_plugins()
+    for _ in range(_TRIALS):
+        folder.reading()
+        _try_out(loaded, folder, where, limit_s)
+        if folder.is_as_read():
+            found = load_plugins(folder)
+            if folder.is_as_read():
+                return found
+    raise ConfError(where, f"the files of {folder.path} change while their plugins are tried: they are tried again")
 
 
 def _foreign(conf: SchedulerConf) -> Iterable[tuple[str, Where]]:

@@ -71,9 +71,12 @@ class PluginFolder:
         """Note the present state of the files: a decision about them follows, whether they are loaded or not."""
         self._watched.reading()
 
+    def is_as_read(self) -> bool:
+        """Say whether the files are still as they were when they were last read."""
+        return self._watched.is_as_read()
+
     def load(self, found: ThirdParty) -> None:
         """Run every file again and add its plugins."""
-        self.reading()
         for file in self._files():
             try:
                 module = _run(file)

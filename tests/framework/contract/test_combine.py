@@ -131,6 +131,16 @@ def test_scores_are_added() -> None:
     assert combine.total([], 2).tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.int64])
+def test_scores_that_are_whole_numbers_or_bools_are_added_as_numbers(dtype: Any) -> None:
+    first, second = np.array([1, 0, 100]).astype(dtype), np.array([1, 1, 100]).astype(dtype)
+
+    found = combine.total([point(first), point(second)], 3)
+
+    assert found.tolist() == (first.astype(float) + second.astype(float)).tolist()
+    assert combine.total([point(first)], 3).dtype == np.float64
+
+
 def test_adding_scores_does_not_change_what_a_plugin_keeps() -> None:
     kept = np.array([1.0, 2.0])
     combine.total([point(kept), point(np.ones(2))], 2)

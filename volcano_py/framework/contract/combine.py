@@ -363,6 +363,8 @@ def total(points: Points, n: int, *args: Any, again: bool = False) -> Floats:
                 point.fail(error)
         else:
             answer = point.finite(n, *args)
+        if answer.dtype.kind != "f":  # sums of small integers wrap, and those of bools are bools
+            answer = answer.astype(np.float64)
         scores = answer if scores is None else scores + answer
     return np.zeros(n) if scores is None else scores
 

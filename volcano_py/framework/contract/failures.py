@@ -12,7 +12,15 @@ def raised(plugin: Any, method: str, error: BaseException) -> PluginFailed:
     if isinstance(error, PluginFailed):
         return error
     where = _line_of(error, _module(plugin)) or _definition(getattr(plugin, method, None))
-    return PluginFailed(plugin.name, method, f"{type(error).__name__}: {error}", where)
+    return PluginFailed(plugin.name, method, said(error), where)
+
+
+def said(error: BaseException) -> str:
+    """Return the kind of an error and its text."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as problem:  # noqa: BLE001 - the text is made by code of the plugin, too
+        return f"{type(error).__name__}, whose text cannot be made: {type(problem).__name__}"
 
 
 def invalid(plugin: Any, method: str, problem: str, asked: Callable[..., Any] | None = None) -> PluginFailed:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from volcano_py.framework.contract.answers import CHECKS, Asked, InvalidAnswer
-from volcano_py.framework.contract.failures import invalid
+from volcano_py.framework.contract.failures import invalid, raised
 from volcano_py.framework.contract.read_only import ReadOnlyState
 from volcano_py.framework.state.state import State
 
@@ -29,7 +29,12 @@ class Border:
     def ask(self, plugin: Any, method: str, function: Callable[..., Any], kind: str, args: tuple[Any, ...]) -> Any:
         """Ask a plugin of others; raise PluginFailed if its answer is not of this kind (`contract.answers`)."""
         given = self.state().given
-        answer = function(*[given(arg) for arg in args])
+        try:
+            answer = function(*[given(arg) for arg in args])
+        except (Exception, SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # a cancellation, or the panic of a library in Rust, must not end the process
+            raise raised(plugin, method, error) from error
         check = CHECKS.get(kind)
         if check is None:
             return answer
