@@ -100,8 +100,9 @@ class VictimTasks(ExtensionPoint):
 class VictimFilter(ExtensionPoint):
     """Which tasks are protected from eviction, whatever other plugins answer in any tier? Rule: any says so.
 
-    It has no switch. A plugin's filter applies to those of the four questions above that the plugin answers and that
-    are switched on for it. Plugins are asked again without the protected tasks, so nobody counts those as evicted.
+    It has no switch. The filter of a plugin that answers none of the four questions above applies to all of them. Any
+    other filter applies to those of the four that its plugin answers and that are switched on for the plugin. Plugins
+    are asked again without the protected tasks, so nobody counts those as evicted.
     """
 
     renamed: ClassVar = {"spared": "protected"}

@@ -24,7 +24,7 @@ from volcano_py.framework.contract.extension_points import (
     VictimQueueOrder,
     VictimTasks,
 )
-from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.contract.plugin import Plugin, PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.candidate_nodes import PreemptionCandidateNodes
 from volcano_py.framework.evicting.levelling import numbered
@@ -77,19 +77,20 @@ class Eviction:
         self._filters: dict[type, tuple[list[Point], list[Point]]] = {one: self._filters_of(one) for one in _METHODS}
 
     def _filters_of(self, question: type) -> tuple[list[Point], list[Point]]:
-        """Return the filters of the plugins that answer an extension point, those with `about_queues` separately."""
+        """Return the filters that apply to a question about victims, those with `about_queues` separately."""
         asked = {point.plugin for tier in self._answering[question] for point in tier}
-        found = [point for point in self.hooks.points(VictimFilter, "protected") if point.plugin in asked]
+        filters = self.hooks.points(VictimFilter, "protected")
+        found = [point for point in filters if point.plugin in asked or _only_protects(point.plugin)]
         found = [point for point in found if not (point.plugin.first_say and self._others_vote_first(point, question))]
         late = [point for point in found if point.plugin.about_queues]
         return [point for point in found if point not in late], late
 
     def _others_vote_first(self, point: Point, question: type) -> bool:
         """Say whether a tier before that of a plugin has votes."""
-        for tier in self._tiers[question]:
-            if any(voter.plugin is point.plugin for voter in tier):
+        for voters, filters in zip(self._tiers[question], self.hooks.tiered(VictimFilter, "protected"), strict=True):
+            if any(one.plugin is point.plugin for one in filters):
                 return False
-            if tier:
+            if voters:
                 return True
         return False
 
@@ -387,6 +388,11 @@ class Eviction:
                 return None
             found.append(keys)
         return np.concatenate(found) if found else np.zeros((0, len(self.state.queues)))
+
+
+def _only_protects(plugin: Plugin) -> bool:
+    """Say whether a plugin answers none of the questions about victims, so that its filter applies to all of them."""
+    return not isinstance(plugin, tuple(_METHODS))
 
 
 def _voters(tiers: list[list[Point]]) -> list[list[Point]]:
