@@ -6,9 +6,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.testing.answers_all import answering
+from tests.testing.answers_all import HARMLESS, answering
 from volcano_py.daemon import plugins as daemon
-from volcano_py.framework.contract.extension_points import JobValid, NodeOrder, Predicate
+from volcano_py.framework.contract.extension_points import (
+    JobValid,
+    NodeOrder,
+    Predicate,
+    Preemptable,
+    Reclaimable,
+    UnifiedEvictable,
+    VictimFilter,
+    VictimTasks,
+)
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler.policy import Policy
@@ -123,6 +132,20 @@ def test_the_command_runs_a_configuration(capsys, smallest, tmp_path):
 
 def test_the_trial_asks_every_question():
     plugin = answering()
+
+    tried = try_out(*(a_policy(actions, [tier_with(plugin)]) for actions in ACTIONS))
+
+    assert tried.problems == {}
+    assert tried.not_asked(plugin) == []
+
+
+VICTIMS = [Preemptable, Reclaimable, UnifiedEvictable, VictimTasks]
+
+
+@pytest.mark.parametrize("questions", [[], *([one] for one in VICTIMS), VICTIMS[:2]])
+def test_the_trial_asks_a_filter_of_victims_whatever_else_the_plugin_answers(questions):
+    methods = {name: HARMLESS[name] for point in (*questions, VictimFilter) for name in point.__abstractmethods__}
+    plugin = type("Filter", (Plugin, *questions, VictimFilter), {"name": "filter", **methods})
 
     tried = try_out(*(a_policy(actions, [tier_with(plugin)]) for actions in ACTIONS))
 

@@ -88,8 +88,8 @@ def sample_cluster() -> ClusterCache:
         a_job("near", tasks=3, cpu=1, queue="red", group_spec=_within("hard", 1), created=8),
         a_job("nearly", tasks=3, cpu=1, queue="red", group_spec=_within("soft", 2), created=9),
         a_job("apart", tasks=2, cpu=1, queue="red", labels={"app": "apart"}, spec=_APART, created=10),
-        *(_running(f"low-{i}-{j}", "red", f"busy-{i}") for i in (0, 2) for j in range(2)),
-        *(_running(f"lent-{i}-{queue}", queue, f"busy-{i}") for i in (1, 3) for queue in ("blue", "white")),
+        *(_running(f"low-{i}", "red", f"busy-{i}") for i in (0, 2)),
+        *(_running(f"lent-{queue}", queue, f"busy-{i}") for i, queue in ((1, "blue"), (3, "white"))),
         a_job(
             "starving", tasks=2, cpu=2, queue="red", priority_class="urgent", priority=1000, spec=_SELECTS, created=11
         ),
@@ -115,9 +115,9 @@ def _within(mode: str, tier: int) -> dict[str, object]:
 
 
 def _running(name: str, queue: str, node: str) -> Job:
-    """Return a job that runs on a node and may be evicted."""
-    notes = {keys.PREEMPTABLE: "true"}
-    return a_job(name, cpu=2, queue=queue, node=node, phase=keys.PHASE_RUNNING, annotations=notes)
+    """Return a job that runs on a node and may be evicted; it has one pod more than its minimum."""
+    notes, phase = {keys.PREEMPTABLE: "true"}, keys.PHASE_RUNNING
+    return a_job(name, tasks=2, min_available=1, cpu=2, queue=queue, node=node, phase=phase, annotations=notes)
 
 
 @dataclass(slots=True)
