@@ -1,7 +1,9 @@
 """Plugins are tried on a small cluster before anybody relies on them."""
 
+import re
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -240,6 +242,26 @@ def test_a_plugin_that_writes_into_the_session_is_told_its_own_line(tmp_path, me
     problems = try_out(*(a_policy(actions, [tier_with(plugin)]) for actions in ACTIONS)).problems
 
     assert f"({file}:2)" in problems["all", method]
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        pytest.param("[one.label_map for one in ssn.tasks.records]", "'NoneType' .* 'label_map'", id="tasks"),
+        pytest.param("[one.queue for one in ssn.jobs.records]", "'NoneType' .* 'queue'", id="jobs"),
+        pytest.param("[ssn.jobs.record(row) for row in ssn.tasks.job if row >= 0]", "has no PodGroup", id="no-group"),
+    ],
+)
+def test_a_plugin_that_forgets_free_rows_does_not_pass(code, problem):
+    space: dict[str, Any] = {}
+    exec(f"def forgets(self, ssn):\n    {code}", space)
+
+    class Forgets(Good):
+        on_session_open = space["forgets"]
+
+    (said,) = try_out(policy(Forgets)).problems.values()
+
+    assert re.search(f"plugin good failed in on_session_open: .*{problem}", said)
 
 
 @pytest.mark.parametrize("name", PLUGINS)

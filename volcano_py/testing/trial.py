@@ -1,9 +1,10 @@
 """Try plugins on a small cluster: `python -m volcano_py.testing.trial --plugins-dir DIR [--scheduler-conf FILE]`.
 
 The cluster has large, small and busy nodes, HyperNodes, queues that lend, gangs with roles and topologies, pods that
-stay apart, running pods, jobs that starve and a job that does not fit, so that cycles use every extension point. The
-daemon runs the same trial, in a separate process, before it uses new plugins, because a plugin that hangs or crashes
-would stop the scheduler. A trial that hangs ends after a minute and prints where it hung.
+stay apart, running pods, jobs that starve, a job that does not fit, and rows that deleted objects have left free. So
+cycles use every extension point. The daemon runs the same trial, in a separate process, before it uses new plugins,
+because a plugin that hangs or crashes would stop the scheduler. A trial that hangs ends after a minute and prints where
+it hung.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from volcano_py.framework.state.memory import Memory
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import Policy, resolve, run_cycle
 from volcano_py.scheduler.third_party import PluginFolder, ThirdParty, load_plugins
-from volcano_py.testing.cluster import a_cluster, flat, modified
+from volcano_py.testing.cluster import a_cluster, deleted, flat, modified
 from volcano_py.testing.objects import EPOCH, Job, a_hyper_node, a_job, a_node, a_pod, a_priority_class, a_queue
 from volcano_py.testing.scenario import PluginEntry, a_policy
 
@@ -67,7 +68,9 @@ _APART: Final = {
 def sample_cluster() -> ClusterCache:
     """Return the small cluster."""
     busy = {"pool": "busy"}
-    return a_cluster(
+    gone = (a_node("gone"), a_job("gone", tasks=2, cpu=1, queue="red"))  # they leave free rows, as in any real cluster
+    cache = a_cluster(
+        *gone,
         *(a_node(f"large-{i}", cpu=32, memory="128Gi", labels={"zone": f"z{i % 2}"}) for i in range(2)),
         *(a_node(f"small-{i}", cpu=4, labels={"zone": f"z{i % 2}"}) for i in range(4)),
         *(a_node(f"busy-{i}", cpu=4, labels=busy) for i in range(4)),
@@ -106,8 +109,11 @@ def sample_cluster() -> ClusterCache:
         ),
         a_job("reclaiming", tasks=1, cpu=2, queue="green", spec=_SELECTS, created=13),
         *(a_pod(f"running-{i}", cpu=2, node="small-0") for i in range(2)),
+        a_pod("without-group", group="absent", cpu=1),
         queues=[a_queue(), a_queue("red", weight=30), a_queue("blue"), a_queue("white"), a_queue("green", weight=3)],
     )
+    deleted(cache, *gone)
+    return cache
 
 
 def _within(mode: str, tier: int) -> dict[str, object]:
