@@ -165,3 +165,15 @@ def test_free_rows_have_no_record() -> None:
     with pytest.raises(LookupError, match="job row 0 has no PodGroup"):
         snapshot.jobs.record(0)
     assert snapshot.jobs.present().tolist() == []
+
+
+def test_a_view_of_a_view_of_tasks_names_the_rows_of_all_tasks(snapshot: Snapshot) -> None:
+    tasks = snapshot.tasks
+
+    view = tasks.rows_view(np.array([3, 1, 4])).rows_view(np.array([2, 0]))
+
+    assert tasks.rows is None
+    assert view.rows is not None
+    assert view.rows.tolist() == [4, 3]
+    assert [view.record(place) for place in range(len(view))] == [tasks.record(4), tasks.record(3)]
+    assert view.status.tolist() == tasks.status[[4, 3]].tolist()

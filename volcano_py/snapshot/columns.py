@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,10 +156,10 @@ class NodeColumns:
 
 
 class TaskColumns:
-    """Tasks as columns. Rows are in no particular order; a row without a record is free."""
+    """Tasks as columns, or a view of some. Rows are in no particular order; a row without a record is free."""
 
     __slots__ = (
-        *("arrived", "creation", "job", "node", "priority", "records", "role", "role_names", "shape", "status"),
+        *("arrived", "creation", "job", "node", "priority", "records", "role", "role_names", "rows", "shape", "status"),
         *("shown", "suffix", "traits"),
     )
 
@@ -178,8 +178,10 @@ class TaskColumns:
         role: Codes,
         role_names: tuple[str, ...],
         shown: Shown,
+        rows: Rows | None = None,
     ) -> None:
-        self.records = records  # an array, in a snapshot
+        self.records = records  # an array
+        self.rows = rows  # in a view: which rows of all tasks these are; None means all of them
         self.status = status  # TaskStatus
         self.node = node  # row of the node, -1 for none or for one that is not in the snapshot
         self.job = job  # row of the job, -1 for none
@@ -192,6 +194,28 @@ class TaskColumns:
         self.role = role  # index into role_names, -1 in a free row
         self.role_names = role_names
         self.shown = shown  # the conditions of pods
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def rows_view(self, rows: Rows) -> "TaskColumns":
+        """Return a copy of these tasks in the given order, with the same attributes."""
+        return TaskColumns(
+            records=cast("Sequence[TaskRecord | None]", cast(Objects, self.records)[rows]),
+            status=self.status[rows],
+            node=self.node[rows],
+            job=self.job[rows],
+            shape=self.shape[rows],
+            priority=self.priority[rows],
+            creation=self.creation[rows],
+            suffix=self.suffix[rows],
+            traits=self.traits[rows],
+            arrived=self.arrived[rows],
+            role=self.role[rows],
+            role_names=self.role_names,
+            shown=self.shown.rows_view(rows),
+            rows=rows if self.rows is None else self.rows[rows],
+        )
 
     def record(self, row: int) -> TaskRecord:
         """Return the record of a row that is not free."""

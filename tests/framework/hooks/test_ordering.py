@@ -15,6 +15,7 @@ from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.hooks.ordering import QueueLine
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import QueueInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Floats
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.statuses import TaskStatus
@@ -248,3 +249,22 @@ def _in_line(ssn: Session) -> list[str]:
         order.append(line.first().name)
         line.remove(ssn.state.queues[order[-1]])
     return order
+
+
+def test_a_plugin_that_orders_tasks_reads_rows_and_records_as_in_views_of_jobs_and_nodes() -> None:
+    class ByRecord(Plugin, TaskOrder):
+        name = "by-record"
+
+        def on_session_open(self, ssn: State) -> None:
+            self._tasks = ssn.tasks
+
+        def task_order(self, tasks: TaskColumns) -> Floats:
+            assert tasks.rows is not None
+            records = [tasks.record(place) for place in range(len(tasks))]
+            assert records == list(tasks.records) == [self._tasks.record(row) for row in tasks.rows.tolist()]
+            return np.array([-float(record.label_map["place"]) for record in records])
+
+    shape = a_shape(cpu=1)
+    tasks = [a_task(f"t-{n}", shape, job="j", labels=("place", str(n))) for n in range(3)]
+
+    assert order_of(tasks, ByRecord(), shuffle=1) == ["t-2", "t-1", "t-0"]

@@ -88,7 +88,10 @@ class TaskOrder(ExtensionPoint):
 
     @abstractmethod
     def task_order(self, tasks: TaskColumns) -> Floats:
-        """Return one key per task of the view, shape (n_tasks,); the lowest goes first."""
+        """Return one key per task of the view, shape (n_tasks,); the lowest goes first.
+
+        ``tasks.rows`` are the rows of these tasks in the session, and ``tasks.record(i)`` is the record of task i.
+        """
 
 
 class QueueOrder(ExtensionPoint):

@@ -62,7 +62,7 @@ class Orders:
 
         Tasks with equal keys are in reverse task order.
         """
-        tasks, view = self.state.tasks, task_view(self.state.tasks, rows)
+        tasks, view = self.state.tasks, self.state.tasks.rows_view(rows)
         keys = [*(-key for key in before), *self.task_keys(view)]
         numbered = view.suffix >= 0
         if numbered.any() and not numbered.all():  # two names compare by number only if both have one: no key does this
@@ -121,7 +121,7 @@ class OrderedTasks:
         """Take the rows of tasks that belong to a job, in any order."""
         state = orders.state
         tasks = state.tasks
-        view = task_view(tasks, rows)
+        view = tasks.rows_view(rows)
         keys = orders.task_keys(view)
         # A job whose names all end in numbers is ordered by them; otherwise creation time decides (see _fix).
         suffix, job = view.suffix, view.job
@@ -178,25 +178,6 @@ def _compare(left: _Entry, right: _Entry) -> int:
     if left[1] >= 0 and right[1] >= 0 and left[1] != right[1]:
         return -1 if left[1] < right[1] else 1
     return 0 if left[2] == right[2] else (-1 if left[2] < right[2] else 1)
-
-
-def task_view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
-    """Return the columns of some tasks, for plugins to order."""
-    return TaskColumns(
-        records=[],  # keys are made from columns; a plugin that needs records reads them from the session
-        status=tasks.status[rows],
-        node=tasks.node[rows],
-        job=tasks.job[rows],
-        shape=tasks.shape[rows],
-        priority=tasks.priority[rows],
-        creation=tasks.creation[rows],
-        suffix=tasks.suffix[rows],
-        traits=tasks.traits[rows],
-        arrived=tasks.arrived[rows],
-        role=tasks.role[rows],
-        role_names=tasks.role_names,
-        shown=tasks.shown.rows_view(rows),
-    )
 
 
 class QueueLine:
