@@ -62,9 +62,23 @@ def test_a_plugin_of_a_folder_is_used_when_the_configuration_names_it(file):
         pytest.param("import time", "import tyme", "conf:5: .*mine.py:2: ModuleNotFoundError", id="import"),
         pytest.param("version = 1", "time.sleep(600)", "conf:5: plugins .* hangs", id="hangs"),
         pytest.param(
-            "version = 1", "import os; os.write(1, b'\\xff'); os._exit(7)", "conf:5: .* code 7: \ufffd", id="bytes"
+            "version = 1",
+            "import os; os.write(1, b'\\xff'); os.kill(os.getpid(), 9)",
+            "conf:5: a plugin ended .* code -9: \ufffd",
+            id="bytes",
         ),
-        pytest.param("version = 1", "import os; os._exit(0)", "conf:5: a plugin ended .* code 0$", id="ends-well"),
+        pytest.param(
+            "version = 1",
+            "import os; os._exit(0)",
+            "conf:5: a plugin ended .* code 0: .*mine.py:8: the plugin ends the process$",
+            id="ends-well",
+        ),
+        pytest.param(
+            "version = 1",
+            "def __init__(self, arguments): raise ValueError(1)",
+            r"conf:5: plugin mine failed in __init__: ValueError: 1 \(.*mine.py:8\)$",
+            id="init",
+        ),
     ],
 )
 def test_a_plugin_that_fails_its_trial_is_not_used(file, old, new, problem):
@@ -72,6 +86,19 @@ def test_a_plugin_that_fails_its_trial_is_not_used(file, old, new, problem):
 
     with pytest.raises(ConfError, match=problem):
         policy_of(loaded(), PluginFolder(file.parent), limit_s=4.0 if "sleep" in new else 20.0)
+
+
+def test_a_plugin_that_hangs_is_refused_with_its_line(file, monkeypatch):
+    command = subprocess.run
+
+    def sooner(arguments, **options):
+        return command([*arguments, "--limit", "3"], **options)
+
+    monkeypatch.setattr(plugins, "subprocess", SimpleNamespace(run=sooner, TimeoutExpired=subprocess.TimeoutExpired))
+    file.write_text(MINE.replace("return", "time.sleep(99); return"))
+
+    with pytest.raises(ConfError, match=r"conf:5: .*mine.py:11: the plugin hangs or is slow"):
+        policy_of(loaded(), PluginFolder(file.parent))
 
 
 def test_a_broken_plugin_file_that_no_configuration_names_is_reported(file):

@@ -46,7 +46,7 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Any:
 def folder(tmp_path: Path) -> Path:
     """The files of the guide, as an author has them."""
     (tmp_path / "smallest.py").write_text(PLUGIN)
-    (tmp_path / "_test_smallest.py").write_text(TEST)
+    (tmp_path / "test_smallest.py").write_text(TEST)
     (tmp_path / "scheduler.conf").write_text(CONF)
     return tmp_path
 
@@ -91,7 +91,7 @@ def test_the_scheduler_takes_the_folder(folder: Path):
 
 
 def test_the_test_passes(folder: Path):
-    ended = run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "_test_smallest.py")
+    ended = run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_smallest.py")
 
     assert "1 passed" in ended.stdout, ended.stdout + ended.stderr
 

@@ -34,7 +34,8 @@ def folder(tmp_path: Path) -> PluginFolder:
 def test_plugins_are_loaded_from_every_file_of_a_folder(folder, tmp_path):
     (tmp_path / "a.py").write_text(plugin())
     (tmp_path / "b.py").write_text(plugin("Largest", "largest"))
-    (tmp_path / "_notes.py").write_text("raise RuntimeError('not a plugin')")
+    for name in ("_notes.py", "test_a.py", "conftest.py"):
+        (tmp_path / name).write_text("raise RuntimeError('not a plugin')")
 
     found = load_plugins(folder)
 

@@ -99,7 +99,19 @@ def test_a_plugin_that_fails_is_named_with_the_question(plugin, problem):
 def test_a_slow_plugin_is_named_with_its_time(monkeypatch):
     monkeypatch.setattr("volcano_py.testing.trial.SLOW_S", 0.02)
 
-    assert any(text.startswith("plugin slow took 0.") for text in try_out(policy(Slow)).problems.values())
+    (said,) = try_out(policy(Slow)).problems.values()
+    assert said.startswith("plugin slow failed in on_session_open: it took 0.")
+    assert f"({__file__}:{Slow.on_session_open.__code__.co_firstlineno})" in said
+
+
+def test_a_plugin_that_fails_in_its_constructor_is_named_with_its_line():
+    class Unmade(Good):
+        def __init__(self, arguments):
+            raise ZeroDivisionError("no weight")
+
+    (said,) = try_out(policy(Unmade)).problems.values()
+    assert said.startswith("plugin good failed in __init__: ZeroDivisionError: no weight")
+    assert f"({__file__}:{Unmade.__init__.__code__.co_firstlineno + 1})" in said
 
 
 @pytest.fixture
@@ -193,6 +205,44 @@ def test_a_plugin_that_ends_the_process_does_not_pass(capsys, smallest, code):
 
     assert supervised(["--plugins-dir", str(smallest)]) == (code or 1)
     assert f"a plugin ended its process with code {code}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("while True: pass", id="busy"),
+        pytest.param("import threading; threading.Event().wait()", id="in-a-library"),
+    ],
+)
+def test_a_plugin_that_hangs_is_named_with_its_line(capsys, smallest, code):
+    file = smallest / "smallest.py"
+    file.write_text(file.read_text().replace("        return ", f"        {code}\n        return "))
+
+    assert supervised(["--plugins-dir", str(smallest), "--limit", "3"]) == 1
+    text = f"{file}:6: the plugin hangs or is slow: the trial has not ended after 3 s\n"
+    assert capsys.readouterr().out == text
+
+
+@pytest.mark.parametrize(
+    ("body", "warning"),
+    [
+        pytest.param("", "define parse and __init__", id="nothing"),
+        pytest.param("def __init__(self, arguments): pass", "define parse", id="no-parse"),
+        pytest.param(
+            "def __init__(self, arguments): pass\n    @classmethod\n    def parse(cls, arguments, warn): pass",
+            "",
+            id="both",
+        ),
+    ],
+)
+def test_arguments_that_nobody_reads_are_a_warning(capsys, smallest, body, warning):
+    file = smallest / "smallest.py"
+    added = f'    arguments = frozenset({{"weight"}})\n    {body}\n    def node_order'
+    file.write_text(file.read_text().replace("    def node_order", added))
+
+    assert main(["--plugins-dir", str(smallest)]) == 0
+    text = f"; warning: its arguments (weight) have no effect: {warning}" if warning else ""
+    assert capsys.readouterr().out == f"smallest: works ({file}){text}\n"
 
 
 def test_help_is_not_taken_for_a_trial_that_failed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,8 @@ from volcano_py.conf.schema import ActionConf, ConfError, PluginConf, SchedulerC
 from volcano_py.conf.spelling import did_you_mean
 from volcano_py.framework.action import Action
 from volcano_py.framework.contract.extension_points import POINTS, Preemptive, QueueOrder, Reclaimable, UnifiedEvictable
-from volcano_py.framework.contract.failures import said
-from volcano_py.framework.contract.plugin import Plugin, PluginFailed
+from volcano_py.framework.contract.failures import raised
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.hooks.plugin_calls import ActivePlugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.state import State
@@ -67,7 +67,7 @@ class _Chosen:
 
 def _failing(plugin: type[Plugin], error: BaseException) -> Plugin:
     """Return an instance that is not initialised and fails when its session opens."""
-    failure = PluginFailed(plugin.name, "__init__", said(error))
+    failure = raised(plugin, "__init__", error)
 
     def fail(ssn: State) -> None:
         raise failure from error

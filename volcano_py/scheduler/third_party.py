@@ -27,6 +27,7 @@ from volcano_py.plugins import PLUGINS
 GROUP: Final = "volcano_py.plugins"
 """The entry-point group: each entry names a plugin class, or a module with plugin classes."""
 
+_NO_PLUGINS: Final = ("_", ".", "test_")  # how the names of other files in a folder begin
 _HOOKS: Final = ("on_session_open", "on_session_close")
 _numbers: Final = itertools.count()
 
@@ -58,7 +59,10 @@ class ThirdParty:
 
 
 class PluginFolder:
-    """A folder of plugin files, ``*.py`` without a leading ``_`` or ``.``, which may change while the process runs."""
+    """A folder of plugin files, which may change while the process runs.
+
+    These are ``*.py``, except tests (``test_*.py``, ``conftest.py``) and files that begin with ``_`` or ``.``.
+    """
 
     def __init__(self, path: Path) -> None:
         """Take the folder; raise NotADirectoryError if it does not exist."""
@@ -90,7 +94,8 @@ class PluginFolder:
         return self._watched.changed()
 
     def _files(self) -> list[Path]:
-        return sorted(file for file in self.path.glob("*.py") if not file.name.startswith(("_", ".")))
+        files = (file for file in self.path.glob("*.py") if file.name != "conftest.py")
+        return sorted(file for file in files if not file.name.startswith(_NO_PLUGINS))
 
 
 def load_plugins(folder: PluginFolder | None = None) -> ThirdParty:
@@ -179,6 +184,14 @@ def _wrong_attribute(plugin: type[Plugin]) -> str | None:
     if methods:
         return f'counts names {", ".join(sorted(methods))}, which it has not: write frozenset({{"preemptable"}})'
     return None
+
+
+def unread_arguments(plugin: type[Plugin]) -> str:
+    """Return why the arguments of a plugin have no effect, "" if it has none or reads them."""
+    lacks = [name for name in ("parse", "__init__") if inspect.getattr_static(plugin, name) is vars(Plugin)[name]]
+    if not plugin.arguments or not lacks:
+        return ""
+    return f"its arguments ({', '.join(sorted(plugin.arguments))}) have no effect: define {' and '.join(lacks)}"
 
 
 def _place(error: BaseException, file: Path) -> str:

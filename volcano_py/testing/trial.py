@@ -22,19 +22,23 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.loader import parse_conf, read_conf
 from volcano_py.conf.schema import ConfError
 from volcano_py.framework.contract import POINTS, Plugin
+from volcano_py.framework.contract.failures import invalid
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import Memory
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import Policy, resolve, run_cycle
-from volcano_py.scheduler.third_party import PluginFolder, ThirdParty, load_plugins
+from volcano_py.scheduler.third_party import PluginFolder, ThirdParty, load_plugins, unread_arguments
 from volcano_py.testing.cluster import a_cluster, deleted, flat, modified
 from volcano_py.testing.objects import EPOCH, Job, a_hyper_node, a_job, a_node, a_pod, a_priority_class, a_queue
 from volcano_py.testing.scenario import PluginEntry, a_policy
+from volcano_py.testing.stuck import watch
 
 SLOW_S: Final = 1.0
 """Limit on the time of one plugin on the small cluster for all answers to one question, in seconds."""
 
 _HANGS_S: Final = 60.0
+_ALONE_HANGS_S: Final = 17.0
+"""The same with `ALONE`: the daemon waits for 20 s, and cannot say which plugin hangs."""
 
 UNUSABLE: Final = 2
 """Exit code: there is nothing to try, or the configuration or the folder cannot be used at all."""
@@ -44,6 +48,9 @@ COMPLETE: Final = "the trial is complete"
 
 ALONE: Final = "--alone"
 """Flag: run in this very process. Whoever gives it looks for `COMPLETE` himself."""
+
+_LIMIT: Final = "--limit"
+"""Flag: after how many seconds the trial hangs."""
 
 _CYCLES: Final = 2
 BUILT_IN: Final = ("priority", "gang", "predicates", "nodeorder", "proportion", "network-topology-aware")
@@ -145,13 +152,14 @@ def try_out(*policies: Policy) -> Tried:
     """Run a few cycles of each policy on the small cluster."""
     found = Tried()
     for policy in policies:
+        classes = {chosen.plugin.name: chosen.plugin for tier in policy.tiers for chosen in tier}
         cache, memory = sample_cluster(), Memory()
         for cycle in range(_CYCLES):
             clock = CycleClock(EPOCH.timestamp() + cycle, time.perf_counter)
             snapshot = cache.snapshot()
             memory, report = run_cycle(snapshot, policy, clock, cycle, memory, lambda _: None)
             slow = (
-                ((plugin, hook), _too_slow(plugin, hook, seconds, len(snapshot.nodes)))
+                ((plugin, hook), _too_slow(classes[plugin], hook, seconds, len(snapshot.nodes)))
                 for (plugin, hook), seconds in report.plugin_seconds.items()
                 if seconds > SLOW_S
             )
@@ -162,11 +170,12 @@ def try_out(*policies: Policy) -> Tried:
     return found
 
 
-def _too_slow(plugin: str, method: str, seconds: float, n_nodes: int) -> str:
-    return (
-        f"plugin {plugin} took {seconds:.1f} s for {method} on a cluster of {n_nodes} nodes: "
+def _too_slow(plugin: type[Plugin], method: str, seconds: float, n_nodes: int) -> str:
+    text = (
+        f"it took {seconds:.1f} s on a cluster of {n_nodes} nodes: "
         f"more than {SLOW_S:g} s would delay every cycle; work on whole arrays"
     )
+    return str(invalid(plugin, method, text))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -207,8 +216,10 @@ def _say(*lines: str) -> None:
 def _success(name: str, found: ThirdParty, tried: Tried, named: Container[str]) -> str:
     if name not in named:
         return f"{name}: not tried: the configuration does not name it ({found.sources[name]})"
-    left = tried.not_asked(found.plugins[name])
-    return f"{name}: works ({found.sources[name]})" + (f"; not asked: {', '.join(left)}" if left else "")
+    plugin = found.plugins[name]
+    left, unread = tried.not_asked(plugin), unread_arguments(plugin)
+    asked = f"; not asked: {', '.join(left)}" if left else ""
+    return f"{name}: works ({found.sources[name]}){asked}{f'; warning: {unread}' if unread else ''}"
 
 
 def tier_with(*plugins: type[Plugin]) -> list[PluginEntry]:
@@ -231,7 +242,7 @@ def supervised(arguments: Sequence[str]) -> int:
     Help and wrong arguments need none: argparse ends this process.
     """
     _parser().parse_args(arguments)
-    command = [sys.executable, "-m", "volcano_py.testing.trial", ALONE, *arguments]
+    command = [sys.executable, "-m", "volcano_py.testing.trial", ALONE, _LIMIT, str(_HANGS_S), *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", errors="replace", check=False)
     lines = done.stdout.splitlines()
     _say(*(line for line in lines if line != COMPLETE))
@@ -251,11 +262,20 @@ def _parser() -> argparse.ArgumentParser:
         help="the configuration to run, - for standard input (default: common plugins and all plugins of the folder)",
     )
     parser.add_argument(ALONE, action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(_LIMIT, type=float, default=_ALONE_HANGS_S, help=argparse.SUPPRESS)
     return parser
+
+
+def _alone() -> int:
+    """Run the trial in this process, and name the line at which a plugin hangs or ends the process."""
+    flags = _parser().parse_args()
+    faulthandler.enable()
+    faulthandler.dump_traceback_later(flags.limit + 2, exit=True)  # if a plugin keeps all other threads waiting
+    watch(flags.plugins_dir, flags.limit, COMPLETE)
+    return main()
 
 
 if __name__ == "__main__":
     if ALONE in sys.argv:
-        faulthandler.dump_traceback_later(_HANGS_S, exit=True)
-        sys.exit(main())
+        sys.exit(_alone())
     sys.exit(supervised(sys.argv[1:]))
