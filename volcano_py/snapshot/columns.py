@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,6 +155,31 @@ class NodeColumns:
         return view
 
 
+class _ChosenRecords(Sequence["TaskRecord | None"]):
+    """The records of some tasks, found when they are read: a cycle orders a million tasks by their columns alone."""
+
+    __slots__ = ("_records", "_rows")
+
+    def __init__(self, records: Sequence[TaskRecord | None], rows: Rows) -> None:
+        self._records = records
+        self._rows = rows
+
+    @overload
+    def __getitem__(self, place: int) -> TaskRecord | None: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "Sequence[TaskRecord | None]": ...
+
+    def __getitem__(self, place: int | slice) -> "TaskRecord | Sequence[TaskRecord | None] | None":
+        if isinstance(place, slice):
+            return _ChosenRecords(self._records, self._rows[place])
+        record: TaskRecord | None = self._records[self._rows[place]]
+        return record
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 class TaskColumns:
     """Tasks as columns, or a view of some. Rows are in no particular order; a row without a record is free."""
 
@@ -180,7 +205,7 @@ class TaskColumns:
         shown: Shown,
         rows: Rows | None = None,
     ) -> None:
-        self.records = records  # an array
+        self.records = records  # an array, in a snapshot
         self.rows = rows  # in a view: which rows of all tasks these are; None means all of them
         self.status = status  # TaskStatus
         self.node = node  # row of the node, -1 for none or for one that is not in the snapshot
@@ -201,7 +226,7 @@ class TaskColumns:
     def rows_view(self, rows: Rows) -> "TaskColumns":
         """Return a copy of these tasks in the given order, with the same attributes."""
         return TaskColumns(
-            records=cast("Sequence[TaskRecord | None]", cast(Objects, self.records)[rows]),
+            records=_ChosenRecords(self.records, rows),
             status=self.status[rows],
             node=self.node[rows],
             job=self.job[rows],
