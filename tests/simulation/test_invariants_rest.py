@@ -350,6 +350,17 @@ def test_after_the_end_of_a_nomination_others_may_still_be_told_that_they_wait(w
     assert rest.limit(220.0) == 265.0
 
 
+@pytest.mark.parametrize(("status", "until"), [(200, 265.0), (503, 220.0)])
+def test_after_a_late_list_pods_may_still_be_told_that_they_wait(world: Fabricated, status: int, until: float) -> None:
+    """A list waited for a minute on a connection that was half-open (short seed 10003645)."""
+    rest = next(each for each in world.world.invariants if isinstance(each, Rest))
+    world.at(190.0)
+    with world.asks(world.one, "list", "pods") as asked:
+        world.world._answered(asked, status)
+
+    assert rest.limit(220.0) == until
+
+
 @pytest.mark.parametrize(
     ("jump_s", "writer", "resource", "counts"),
     [

@@ -27,7 +27,7 @@ class Rest(Invariant):
         super().__init__(world)
         self.last_write_at = 0.0
         self.last_change_at = 0.0
-        """When a pod was bound, or a nomination ended."""
+        """When a pod was bound, a nomination ended, or a list showed a scheduler what it had missed."""
         self.last = ""
         self._nominated: set[str] = set()
 
@@ -43,6 +43,8 @@ class Rest(Invariant):
 
     def answered(self, asked: "Asked", status: int) -> None:
         """Count writes that are refused, too."""
+        if asked.verb == "list" and status < 300 and asked.client.name.startswith("scheduler"):
+            self.last_change_at = self.world.loop.time()
         if (
             asked.method != "GET"
             and not asked.resource.startswith("leases")
@@ -70,8 +72,8 @@ class Rest(Invariant):
     def limit(self, recovered_at: float) -> float:
         """Return until when something may be written, if all must be decided at ``recovered_at``.
 
-        A bind and the end of a nomination change what others wait for. Pods are told so within a minute, and PodGroups
-        ten seconds later.
+        A bind and the end of a nomination change what others wait for, and so does a list, which a scheduler may have
+        got only after a minute without an answer. Pods are told so within a minute, and PodGroups ten seconds later.
         """
         return max(recovered_at, min(self.last_change_at, recovered_at) + _TOLD_WITHIN_S)
 
