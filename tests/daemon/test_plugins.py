@@ -16,6 +16,7 @@ from volcano_py.daemon import plugins
 from volcano_py.daemon.configuration import Configuration
 from volcano_py.daemon.plugins import policy_of
 from volcano_py.scheduler.third_party import PluginFolder
+from volcano_py.testing import trial
 
 CONF = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: mine\n'
 MINE = """
@@ -86,6 +87,11 @@ def test_a_plugin_that_fails_its_trial_is_not_used(file, old, new, problem):
 
     with pytest.raises(ConfError, match=problem):
         policy_of(loaded(), PluginFolder(file.parent), limit_s=4.0 if "sleep" in new else 20.0)
+
+
+def test_the_trial_ends_by_itself_before_the_daemon_gives_up():
+    """Only the trial can name the line at which a plugin hangs."""
+    assert trial._ALONE_HANGS_S <= plugins._LIMIT_S - 2
 
 
 def test_a_plugin_that_hangs_is_refused_with_its_line(file, monkeypatch):

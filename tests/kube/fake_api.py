@@ -176,17 +176,3 @@ async def a_server(handler: Answer, tls: ssl.SSLContext | None = None) -> AsyncI
         yield f"http{'s' if tls else ''}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
-
-
-async def until(condition: Callable[[], object], timeout_s: float = 5.0) -> None:
-    """Wait until a condition holds; fail by timeout if it never does.
-
-    Time in which the event loop got no turn does not count: on a busy machine, the subject got none either.
-    """
-    loop, left_s = asyncio.get_running_loop(), timeout_s
-    while not condition():
-        if left_s <= 0:
-            raise TimeoutError
-        before = loop.time()
-        await asyncio.sleep(0.001)
-        left_s -= min(loop.time() - before, 0.01)

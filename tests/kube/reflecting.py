@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.kube.fake_api import WIDGETS, Widget, until
+from tests.effects.waiting import until
+from tests.kube.fake_api import WIDGETS, Widget
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, Quarantined
 from volcano_py.kube.reflector import Reflector, ReflectorOptions

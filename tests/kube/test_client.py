@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.kube.fake_api import WIDGETS, FakeApi, Meta, Widget, a_widget, until
+from tests.effects.waiting import until
+from tests.kube.fake_api import WIDGETS, FakeApi, Meta, Widget, a_widget
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.credentials import Credentials

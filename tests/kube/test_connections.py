@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.effects.waiting import until
 from tests.kube.certificates import Authority
-from tests.kube.fake_api import until
 from volcano_py.kube import connections
 from volcano_py.kube.connections import (
     Address,

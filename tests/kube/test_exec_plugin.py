@@ -13,8 +13,9 @@ import pytest
 import uvloop
 from aiohttp import web
 
+from tests.effects.waiting import until
 from tests.kube.certificates import Authority
-from tests.kube.fake_api import WIDGETS, FakeApi, a_server, until
+from tests.kube.fake_api import WIDGETS, FakeApi, a_server
 from tests.kube.identities import encoded, knock, server_context, write_kubeconfig
 from volcano_py.kube import credentials as module
 from volcano_py.kube.client import ApiClient

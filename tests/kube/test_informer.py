@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_widget, until
+from tests.effects.waiting import until
+from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_widget
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, Quarantined
 from volcano_py.kube.informer import Informers, SyncTimeout

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from tests.kube.fake_api import until
+from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient

@@ -3,7 +3,8 @@
 import pytest
 from structlog.testing import capture_logs
 
-from tests.kube.fake_api import WIDGETS, FakeApi, Widget, until
+from tests.effects.waiting import until
+from tests.kube.fake_api import WIDGETS, FakeApi, Widget
 from tests.kube.reflecting import Recorder
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from tests.kube.fake_api import FakeApi, a_status, a_widget, until
+from tests.effects.waiting import until
+from tests.kube.fake_api import FakeApi, a_status, a_widget
 from tests.kube.reflecting import Recorder, reflecting, woken
 from volcano_py.kube.client import ApiClient
 from volcano_py.runtime.clock import FakeClock

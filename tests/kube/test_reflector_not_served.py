@@ -5,15 +5,8 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from tests.kube.fake_api import (
-    Answer,
-    FakeApi,
-    Widget,
-    a_widget,
-    away,
-    serving,
-    until,
-)
+from tests.effects.waiting import until
+from tests.kube.fake_api import Answer, FakeApi, Widget, a_widget, away, serving
 from tests.kube.reflecting import Recorder, reflecting, woken
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event

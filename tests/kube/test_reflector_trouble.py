@@ -7,15 +7,8 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from tests.kube.fake_api import (
-    WIDGETS,
-    FakeApi,
-    Widget,
-    a_server,
-    a_status,
-    a_widget,
-    until,
-)
+from tests.effects.waiting import until
+from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_server, a_status, a_widget
 from tests.kube.reflecting import Recorder, reflecting, woken
 from volcano_py.kube import transport
 from volcano_py.kube.client import ApiClient

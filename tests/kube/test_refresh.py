@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.effects.waiting import until
 from tests.kube.certificates import Authority
-from tests.kube.fake_api import WIDGETS, a_server, until
+from tests.kube.fake_api import WIDGETS, a_server
 from tests.kube.identities import Doorkeeper, knock
 from volcano_py.apiserver import ApiServer
 from volcano_py.kube import credentials as module

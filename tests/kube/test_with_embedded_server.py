@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.kube.fake_api import until
+from tests.effects.waiting import until
 from volcano_py.api.core import Node, Pod
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.kube import errors

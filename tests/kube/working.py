@@ -38,3 +38,12 @@ async def settle() -> None:
     """Let everything run that can run without time passing."""
     for _ in range(30):
         await asyncio.sleep(0)
+
+
+async def advance(clock: FakeClock, seconds: float) -> None:
+    """Let time pass in steps that are finer than any pause that counts here."""
+    end = clock.monotonic() + seconds
+    await settle()
+    while (left := end - clock.monotonic()) > 1e-9:
+        clock.advance(min(left, 0.05 if left <= 3 else 1.0))
+        await settle()

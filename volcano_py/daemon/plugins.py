@@ -55,12 +55,12 @@ def _tried(loaded: LoadedConf, folder: PluginFolder | None, where: Where, limit_
         _try_out(loaded, folder, where, limit_s)
         return load_plugins()
     for _ in range(_TRIALS):
-        folder.reading()
         _try_out(loaded, folder, where, limit_s)
         if folder.is_as_read():
             found = load_plugins(folder)
             if folder.is_as_read():
                 return found
+        folder.reading()
     raise ConfError(where, f"the files of {folder.path} change while their plugins are tried: they are tried again")
 
 
