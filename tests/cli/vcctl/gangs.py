@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from volcano_py.client.waiting_facts import Facts
-from volcano_py.client.why import Explanation
+from volcano_py.client.why import Explanation, why_job
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 THEN = "2026-03-01T11:00:00Z"
@@ -95,3 +95,13 @@ def facts(**given: Any) -> Facts:
 
 def section(found: Explanation, title: str) -> list[tuple[str, ...]]:
     return next((list(one.rows) for one in found.sections if one.title.startswith(title)), [])
+
+
+def needing(minimum: int, **spec: Any) -> Any:
+    found = gang()
+    found["spec"].update(minMember=minimum, **spec)
+    return found
+
+
+def explained(**given: Any) -> Explanation:
+    return why_job(facts(**given), NOW)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
 
-from tests.cli.vcctl.canned import Canned, call_of
-from tests.cli.vcctl.gangs import NOW, QUEUE_TREE, facts, gang, machine, member, section, share, vcjob
+from tests.cli.vcctl.gangs import (
+    NOW,
+    explained,
+    facts,
+    gang,
+    machine,
+    member,
+    needing,
+    section,
+    share,
+    vcjob,
+)
 from volcano_py.client.node_affinity import unmatched
-from volcano_py.client.problem import ApiProblem, Problem
 from volcano_py.client.waiting_facts import Facts
-from volcano_py.client.why import Explanation, why_job, why_queue
-from volcano_py.kube.resource import VCJOBS
+from volcano_py.client.why import why_job, why_queue
 
 FAILED = {"phase": "Failed"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -23,16 +30,6 @@ def of_three(phase: str = "Pending", *, minimum: int = 3, **spec: Any) -> Any:
     job = vcjob(phase, replicas=3)
     job["spec"].update(minAvailable=minimum, **spec)
     return job
-
-
-def needing(minimum: int, **spec: Any) -> Any:
-    found = gang()
-    found["spec"].update(minMember=minimum, **spec)
-    return found
-
-
-def explained(**given: Any) -> Explanation:
-    return why_job(facts(**given), NOW)
 
 
 # Pods that have failed
@@ -129,112 +126,6 @@ def test_what_the_gang_holds_already_counts_against_its_queue() -> None:
     found = explained(queues=queues, pods=[member("w-0", "n1"), member("w-1", "n1")])
 
     assert found.answer == "it can never start here: it needs cpu 8, and queue research may use at most cpu 7"
-
-
-# Pods beyond the minimum
-
-
-REFUSED = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "queue is full"}]
-
-
-def elastic(number: int, nodes: int, **of_job: Any) -> dict[str, Any]:
-    """Return a job with a minimum of one pod that runs, some of its pods on a node."""
-    job = vcjob("Running", replicas=number, cpu="1", **of_job)
-    job["spec"]["minAvailable"] = 1
-    group = {**needing(1), "status": {"phase": "Running"}}
-    pods = [member(f"w-{place}", "n1" if place < nodes else "", cpu="1") for place in range(number)]
-    for pod in pods[nodes:]:
-        pod["status"]["conditions"] = REFUSED
-    return {"job": job, "group": group, "pods": pods}
-
-
-def of_queue(queues: list[Any], *gangs: dict[str, Any], others: Any = ()) -> Explanation:
-    placed = [pod for one in gangs for pod in one["pods"] if "nodeName" in pod["spec"]]
-    waiting = [pod for one in gangs for pod in one["pods"] if "nodeName" not in pod["spec"]]
-    groups = [one["group"] for one in gangs]
-    found = facts(job=None, group=None, groups=groups, queues=queues, others=[*placed, *others])
-    return why_queue(found._replace(pods=waiting), "research", NOW)
-
-
-def test_pods_beyond_the_minimum_in_a_full_queue_have_a_way_out() -> None:
-    queues = [share("root"), share("research", may={"cpu": "2"}, used={"cpu": "2"})]
-
-    found = explained(**elastic(5, 2), queues=queues)
-    assert found.answer == (
-        "its gang runs; 3 pods beyond the minimum of 1 have no node: "
-        "queue research has no room: it may use cpu 2, 2 is in use, and a pod needs 1 more"
-    )
-    assert section(found, "Queue")[0] == ("research", "Open", "-", "cpu 2", "cpu 2", "lacks cpu 1")
-    assert found.ways_out == (
-        "vcctl queue why research",
-        "raise the capability of queue research, or ask for fewer replicas: nobody else uses the queue",
-    )
-
-    found = of_queue(queues, elastic(5, 2))
-    assert found.answer == (
-        "3 pods of a job that runs wait: "
-        "queue research has no room: it may use cpu 2, 2 is in use, and a pod needs 1 more"
-    )
-    assert section(found, "Queue")[0][-1] == "lacks cpu 1"
-    assert section(found, "Waiting") == [
-        ("a/train", "research", "Running", "60m", "cpu 3", "3 pods wait: queue is full"),
-    ]
-    assert found.ways_out == (
-        "raise the capability of queue research, or ask for fewer replicas: nobody else uses the queue",
-    )
-
-
-def test_pods_beyond_the_minimum_wait_for_the_holders_of_their_queue() -> None:
-    queues = [share("root"), share("research", may={"cpu": "5"}, used={"cpu": "5"})]
-    others = [member("b0", "n2", "big-1", "uid-big", cpu="3")]
-    way = "wait for the holders above, or raise the capability of queue research"
-
-    found = explained(**elastic(3, 2), queues=queues, others=others)
-    assert found.ways_out == ("vcctl queue why research", way)
-    assert section(found, "Who holds the room") == [("a/big-1", "-", "1", "cpu 3")]
-    assert of_queue(queues, elastic(3, 2), others=others).ways_out == (way,)
-
-
-def test_pods_beyond_the_minimum_for_which_no_node_has_room_say_so() -> None:
-    found = explained(**elastic(3, 2), nodes=[machine("n1", "2")])
-
-    assert found.answer == (
-        "its gang runs; 1 pod beyond the minimum of 1 has no node; 1 of 1 nodes: not enough free cpu"
-    )
-    assert found.ways_out == ("add nodes, or ask for less: smaller requests or fewer replicas",)
-
-
-def test_two_jobs_that_run_wait_in_a_queue_with_room() -> None:
-    other = elastic(2, 1)
-    other["group"] = gang("Running", "big-1", "uid-big")
-    other["pods"] = [member("b0", "", "big-1", "uid-big")]
-
-    found = of_queue([share("root"), share("research", may={"cpu": "9"})], elastic(3, 2), other)
-
-    assert found.answer == "2 pods of 2 jobs that run wait"
-    assert found.ways_out == ("vcctl job why big -n a",)
-    assert section(found, "Queue")[0][-1] == "has room"
-
-
-@pytest.mark.parametrize(
-    ("may", "verdict"),
-    [({"cpu": "2", "memory": "9"}, "full: cpu"), ({"cpu": "3", "nvidia.com/gpu": "0"}, "not full")],
-)
-def test_a_queue_at_its_capability_is_full_for_everybody(may: dict[str, str], verdict: str) -> None:
-    queues = [share("root"), share("research", may=may, used={"cpu": "2"})]
-
-    found = explained(**elastic(2, 2), queues=queues)
-    assert (found.answer, section(found, "Queue")[0][-1]) == ("it does not wait: 2 of 2 pods have a node", verdict)
-    found = of_queue(queues, elastic(2, 2))
-    assert (found.answer, section(found, "Queue")[0][-1]) == ("nothing waits in it", verdict)
-
-
-def test_a_job_that_has_ended_looks_for_no_room() -> None:
-    given = elastic(3, 0)
-    given["job"]["status"]["state"]["phase"] = "Completed"
-    given["pods"] = [member("w-0", "n1", phase="Succeeded")]
-
-    assert [one.title for one in explained(**given).sections] == ["State", "Gang", "Queue, up to the root"]
 
 
 # Nodes
@@ -542,66 +433,3 @@ def test_too_few_replicas_come_before_the_words_of_the_job() -> None:
     found = explained(job=job, group=needing(3), pods=[member("w-0", "n1")])
 
     assert found.answer == "it can never start: minAvailable is 3, and its tasks have only 1 pod"
-
-
-def deleted(*finalizers: str) -> Any:
-    job = vcjob("Running")
-    job["metadata"].update(deletionTimestamp="2026-03-01T11:58:00Z", finalizers=list(finalizers))
-    return job
-
-
-def leaving(name: str, *finalizers: str) -> Any:
-    pod = member(name, "n1")
-    pod["metadata"].update(deletionTimestamp="2026-03-01T11:58:00Z", deletionGracePeriodSeconds=30)
-    return {**pod, "metadata": {**pod["metadata"], "finalizers": list(finalizers)}} if finalizers else pod
-
-
-def test_a_job_that_is_deleted_in_the_foreground_waits_for_its_pods() -> None:
-    pods = [leaving("fg-a-0", "x.io/hold"), leaving("fg-a-1"), member("fg-a-2", "n1"), leaving("fg-a-3")]
-
-    found = explained(job=deleted("foregroundDeletion"), pods=pods)
-
-    assert found.answer == (
-        "it is being deleted, and waits until its pods are gone: fg-a-0 has been terminating for 2m30s, finalizers "
-        "x.io/hold; fg-a-1 has been terminating for 2m30s; fg-a-2 is not being deleted yet, and 1 more"
-    )
-    assert found.ways_out == (
-        "kubectl describe pod fg-a-0 -n a    # what keeps it?",
-        "find the controller that adds the finalizer of the pod: it removes it when it has cleaned up",
-    )
-
-
-@pytest.mark.parametrize(
-    ("finalizers", "answer", "way_out"),
-    [
-        ((), "it is being deleted", ""),
-        (("orphan",), "it is being deleted, and waits until its pods are released from it", "kube-controller-manager"),
-        (
-            ("example.com/audit",),
-            "it is being deleted, and waits until example.com/audit is removed from metadata.finalizers",
-            "find the controller that adds the finalizer",
-        ),
-        (
-            ("foregroundDeletion", "a.io/b", "c.io/d"),
-            "it is being deleted, and waits until its pods are gone and a.io/b and c.io/d are removed from",
-            "find the controller that adds the finalizer",
-        ),
-    ],
-)
-def test_a_job_that_is_deleted_says_what_it_waits_for(finalizers: tuple[str, ...], answer: str, way_out: str) -> None:
-    found = explained(job=deleted(*finalizers), queues=QUEUE_TREE)
-
-    assert found.answer.startswith(answer)
-    assert way_out in " ".join(found.ways_out)
-
-
-def test_a_name_that_is_taken_until_pods_are_gone_says_so() -> None:
-    call = call_of("job run train -n a", Canned({VCJOBS: [deleted("foregroundDeletion")]}), io.StringIO(), NOW)
-
-    with pytest.raises(Problem) as problem, call.about(VCJOBS, "train", namespace="a"):
-        raise ApiProblem(409, "AlreadyExists", 'jobs "train" already exists')
-
-    assert str(problem.value) == (
-        'jobs "train" already exists; it is being deleted and waits until its pods are gone: '
-        "try again when it is gone, or choose another name"
-    )
