@@ -222,5 +222,5 @@ def test_files_that_change_all_the_time_are_not_loaded(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MINE)
     monkeypatch.setattr(folder, "is_as_read", lambda: False)
 
-    with pytest.raises(ConfError, match="change while their plugins are tried"):
+    with pytest.raises(ConfError, match="change during their trial"):
         policy_of(loaded(CONF), folder)

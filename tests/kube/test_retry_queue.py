@@ -165,7 +165,7 @@ async def test_nothing_shortens_a_back_off(queue, clock, shorten, again) -> None
     assert await taken(queue) == ["a"]
 
 
-async def test_an_excuse_ends_the_back_off_of_keys_whose_last_failure_was_excusable(queue, clock) -> None:
+async def test_an_excuse_ends_the_back_off_of_keys_with_an_excusable_failure(queue, clock) -> None:
     for key, excusable in {"refused": True, "broken": False, "new": True}.items():
         queue.plan(key)
         await fail(queue, key, again=key != "new", excusable=excusable)

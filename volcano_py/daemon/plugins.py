@@ -61,7 +61,7 @@ def _tried(loaded: LoadedConf, folder: PluginFolder | None, where: Where, limit_
             if folder.is_as_read():
                 return found
         folder.reading()
-    raise ConfError(where, f"the files of {folder.path} change while their plugins are tried: they are tried again")
+    raise ConfError(where, f"the files of {folder.path} change during their trial; the next check tries them again")
 
 
 def _foreign(conf: SchedulerConf) -> Iterable[tuple[str, Where]]:

@@ -107,7 +107,7 @@ def test_flags_that_are_not_given_have_their_defaults() -> None:
         ("--all=maybe", "invalid argument 'maybe' for --all: write true or false"),
         ("a b", "unexpected argument 'b': name is 'a' already"),
         ("--name a b", "unexpected argument 'b': name is 'a' already"),
-        ("a --name b", "unexpected argument 'a': --name b names another one"),
+        ("a --name b", "unexpected argument 'a': name is 'b' already"),
     ],
 )
 def test_what_is_wrong_is_said_with_a_way_out(line: str, sentence: str) -> None:

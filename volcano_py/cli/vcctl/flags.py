@@ -113,11 +113,8 @@ def read_flags(command: Command, words: Sequence[str]) -> Values:
             _long(command, word[2:], left, given)
         else:
             _short(command, word[1:], left, given)
-    if bare and given[command.argument] != bare:  # both may name an object, and one of them may be deleted
-        other = given[command.argument]
-        raise UsageProblem(
-            f"unexpected argument {bare!r}: --{command.argument} {other} names another one{_see(command)}"
-        )
+    if bare and given[command.argument] != bare:  # a flag came later; one of the two may name what would be deleted
+        raise _taken(command, bare, given)
     if given.get("namespace") == "" and not any(flag.name == "all-namespaces" for flag in command.flags):
         raise UsageProblem(f"the namespace must not be empty{_see(command)}")
     return Values(given, command)
@@ -127,8 +124,12 @@ def _bare(command: Command, word: str, given: dict[str, str]) -> None:
     if not command.argument:
         raise UsageProblem(f"unexpected argument {word!r}: this command takes flags only{_see(command)}")
     if command.argument in given:
-        raise UsageProblem(f"unexpected argument {word!r}: {command.argument} is {given[command.argument]!r} already")
+        raise _taken(command, word, given)
     given[command.argument] = _plain_name(command.flag(command.argument), command.argument, word)
+
+
+def _taken(command: Command, word: str, given: dict[str, str]) -> UsageProblem:
+    return UsageProblem(f"unexpected argument {word!r}: {command.argument} is {given[command.argument]!r} already")
 
 
 def _long(command: Command, text: str, left: list[str], given: dict[str, str]) -> None:
