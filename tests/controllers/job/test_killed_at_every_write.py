@@ -78,6 +78,12 @@ SCRIPTS: Final = {
     "grows and shrinks": Script(
         (task(minAvailable=1),), {"plugins": {"svc": []}, "minAvailable": 1}, scales=({"w": 5}, {"w": 2})
     ),
+    "shrinks, and grows again meanwhile": Script(
+        (task(replicas=4, minAvailable=1),),
+        {"minAvailable": 1, "policies": [on("PodEvicted", "RestartJob")]},
+        scales=({"w": 2}, {"w": 6}),
+        scales_when_ended=True,
+    ),
     "shrinks to nothing": Script((task(),), {"policies": [on("PodEvicted", "RestartJob")]}, scales=({"w": 0},)),
 }
 

@@ -112,14 +112,14 @@ def _active(seen: Observed, now: datetime, delayed: Sequence[Delayed]) -> JobPla
         if past:
             return JobPlan(writes=past, again=True)
     # Pods that are not needed go before the phase is looked at: they must not count for a smaller job.
-    drop = JobPlan(delete=tuple(members.extra()), again=True)
+    drop = _drop(seen)
     try:
         steps = _prepare(seen)
     except Problem as found:
-        return drop if drop.delete else _counters(seen, now, found)
+        return drop or _counters(seen, now, found)
     if steps is not None:
         return _goes_on_without(seen, now) or steps
-    if drop.delete:
+    if drop is not None:
         return drop
     notes = acting.evictions_to_note(job, members)
     if notes:
@@ -140,6 +140,24 @@ def _active(seen: Observed, now: datetime, delayed: Sequence[Delayed]) -> JobPla
     if marked or create or keep:
         return JobPlan(kill=marked, create=create, keep=keep, again=True)
     return _with_news(seen, counters)
+
+
+def _drop(seen: Observed) -> JobPlan | None:
+    """Return the deletion of pods that are not needed, None if all are needed.
+
+    The status stops counting them first. The controller may end after the deletion, and the job may grow before it
+    starts again: pods that the status counts, that the job needs and that do not exist were evicted.
+    """
+    extra = tuple(seen.members.extra())
+    if not extra:
+        return None
+    status = seen.job.status
+    counts, by_task = acting.after_kill(seen.members, extra, status.controlled_resources)
+    after = statuses.counted(status, counts, by_task.items())
+    tasks = {member.task for member in extra}
+    if statuses.pods_of(status, tasks) > statuses.pods_of(after, tasks):
+        return JobPlan(status=after, again=True)
+    return JobPlan(delete=extra, again=True)
 
 
 def _blocked(seen: Observed, delayed: Sequence[Delayed]) -> Problem | None:

@@ -33,6 +33,12 @@ def counted(status: JobStatus, counts: Counts, by_task: Iterable[tuple[str, Mapp
     )
 
 
+def pods_of(status: JobStatus, tasks: Iterable[str]) -> int:
+    """Return how many pods of some tasks a status counts."""
+    counts = status.task_status_count
+    return sum(sum(counts[name].phase.values()) for name in tasks if name in counts)
+
+
 def kept(before: JobStatus, after: JobStatus) -> JobStatus:
     """Return a later status of a job that has finished: pods that have ended still count when they are gone."""
     tasks = dict(after.task_status_count)

@@ -71,6 +71,7 @@ class Auditor:
         self._whole_owed = ""  # an action on a part of the job that killed all of it: another must say so
         self._counted_at = float("-inf")
         self._counting_life: Incarnation | None = None
+        self._counted_generation = 1
 
     @property
     def job(self) -> Obj | None:
@@ -95,8 +96,9 @@ class Auditor:
             pod = self._server.find(PODS, name)
             uid = body if isinstance(body, str) else body["metadata"]["uid"]
             if pod is not None and pod["metadata"]["uid"] == uid:
-                marks = verb == "patch" and body["metadata"]["annotations"][keys.OUT_OF_SYNC] == objects.KILLED
-                self._kills(job, pod, marks=marks)
+                mark = body["metadata"]["annotations"][keys.OUT_OF_SYNC] if verb == "patch" else ""
+                if mark is not None:  # else the mark is taken off a pod that is needed again
+                    self._kills(job, pod, marks=mark == objects.KILLED)
         elif resource is COMMANDS:
             self._settles(job, name)
 
@@ -269,7 +271,10 @@ class Auditor:
             self.retained = new.get("retryCount", 0) >= expected.max_retry(self.job or {})
         same = new.get("controlledResources") == old.get("controlledResources") and new["state"] == old["state"]
         now = self._clock.monotonic()
-        if same and not kills and life is self._counting_life:
+        generation = (self.job or {}).get("metadata", {}).get("generation", 1)
+        resized = generation != self._counted_generation  # pods that are not needed leave the counts before they go
+        self._counted_generation = generation
+        if same and not kills and life is self._counting_life and not resized:
             need(now - self._counted_at >= 0.999, "counters are written more than once a second")
         self._counting_life = life
         self._counted_at = now if life is None or not life.client.unsure else float("-inf")

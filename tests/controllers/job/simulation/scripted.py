@@ -3,6 +3,7 @@
 The world reacts to the state alone. So runs with and without the end of the controller must come to the same state.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,8 @@ class Script:
     commands: tuple[str, ...] = ()
     """Issued one after the other, each when the job rests."""
     scales: tuple[Mapping[str, int], ...] = ()
+    scales_when_ended: bool = False
+    """Whether the next scaling comes while the controller is gone."""
     """New numbers of replicas by task, each when the job rests."""
     no_second: bool = False
     """Whether a pod that takes the place of an evicted one finds no node."""
@@ -63,6 +66,7 @@ class ScriptedRun(Run):
         self._end_how = fate
         self.writes = 0
         """Writes that were sent so far."""
+        self._scales = deque(script.scales)
         self._acted: set[str] = set()
         self._evicted: set[str] = set()
         self.calm = True
@@ -101,11 +105,19 @@ class ScriptedRun(Run):
         for action in script.commands:
             self._issue(action)
             self._rest()
-        for wanted in script.scales:
-            assert self.job is not None
-            self._scale_to(self.job, dict(wanted))
+        while self._scales:
+            self._scale()
             self._rest()
         check_rest(self)
+
+    def _scale(self) -> None:
+        assert self.job is not None
+        self._scale_to(self.job, dict(self._scales.popleft()))
+
+    def _crash(self) -> None:
+        super()._crash()
+        if self._script.scales_when_ended and self.job is not None and self._scales:
+            self._scale()
 
     def _rest(self) -> None:
         quiet = 0
