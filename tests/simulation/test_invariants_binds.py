@@ -259,6 +259,27 @@ def test_the_room_may_go_to_a_group_that_is_made_again_while_its_pods_run(world:
     assert world.rest("evictions help") == (set() if running else {"evictions help"})
 
 
+@pytest.mark.parametrize("queue", ["default", "other"])
+@pytest.mark.parametrize("later", [True, False])
+def test_the_queue_may_deserve_less_when_pods_of_another_queue_come(world: Fabricated, later: bool, queue: str) -> None:
+    """They count as asked from then on, whether they get a node or not (full seed 980083)."""
+    victim = world.pod("victim")
+    world.pod("waits", group="big")
+    world.servers.create(objects.group("big", 1, "default", "1"))
+    world.servers.create(objects.group("others", 1, queue, "1"))
+    if not later:
+        world.pod("other", group="others")
+    world.at(5.0)
+    world.decide(world.one, victim, "node-0")
+    world.bind(world.one, victim, "node-0")
+    world.evict(world.one, victim, "node-0", "big")
+    with world.asks(world.one, "delete", "pods"):
+        world.remove(objects.PODS, "default/victim")
+    if later:
+        world.pod("other", group="others")
+    assert world.rest("evictions help") == (set() if later and queue == "other" else {"evictions help"})
+
+
 def test_an_eviction_that_nobody_decided_is_found(world: Fabricated) -> None:
     world.pod("victim")
     with world.asks(world.one, "delete", "pods"):

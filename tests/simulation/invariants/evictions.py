@@ -60,8 +60,9 @@ class EvictionsHelp(Invariant):
     what a later event explains: a fault that takes away the room, the beneficiary or the plan; a server that refused
     the bind which the eviction was for (other pods of the beneficiary may have ended since); work that was submitted
     later and may come first; pods or PodGroups that were made later, as by the restart of a job; a PodGroup that was
-    made again while its pods ran, because its queue seemed to hold less until then; pods of higher priority that waited
-    beyond the minimum of their job (they evict nobody, but come first when there is room); or the beneficiary's end.
+    made again while its pods ran, because its queue seemed to hold less until then; pods of other queues that were made
+    later, because its queue may deserve less since then; pods of higher priority that waited beyond the minimum of
+    their job (they evict nobody, but come first when there is room); or the beneficiary's end.
     """
 
     name = "evictions help"
@@ -143,8 +144,20 @@ class EvictionsHelp(Invariant):
             return True
         if self._lost.get(one.beneficiary, -1.0) >= one.at:
             return True  # its pods went, as in a restart of its job
-        namespace, _, name = one.beneficiary.partition("/")
-        return self.world.servers.get(objects.GROUPS, name, namespace) is None
+        queue = self._queue(one.beneficiary)
+        return not queue or self._is_asked_elsewhere(one, queue)
+
+    def _queue(self, group: str) -> str:
+        """Return the queue of a PodGroup, an empty text if it is gone."""
+        namespace, _, name = group.partition("/")
+        found = self.world.servers.get(objects.GROUPS, name, namespace)
+        return "" if found is None else str(found["spec"].get("queue") or "default")
+
+    def _is_asked_elsewhere(self, one: _Eviction, queue: str) -> bool:
+        """Say whether other pods were made in other queues since then: what a queue deserves may have become less."""
+        since = one.at - _DECIDED_S
+        groups = {self.world.truth.pods[uid].group for uid, at in self._created.items() if at >= since}
+        return any(self._queue(group) not in ("", queue) for group in groups - {one.of})
 
     def _priority(self, group: str) -> int:
         """Return the highest priority of a pod that this PodGroup has or had."""
