@@ -19,11 +19,14 @@ from volcano_py.scheduler.third_party import GROUP, PluginFolder, ThirdParty, lo
 
 TRIAL: Final = "volcano_py.testing.trial"
 ALONE: Final = "--alone"  # flag of the trial: this process watches over it
+LIMIT: Final = "--limit"  # flag of the trial: after how many seconds it says itself where it hangs
 COMPLETE: Final = "the trial is complete"  # the last line of the trial
 _UNUSABLE: Final = (
     2  # exit code of the trial: the plugins are not to blame; the caller knows the file and reports the error
 )
 _LIMIT_S: Final = 20.0
+_TO_SAY_S: Final = 3.0
+"""How much earlier a trial ends that hangs, so that it can say where."""
 _TRIALS: Final = 3  # while files change
 
 
@@ -73,6 +76,8 @@ def _foreign(conf: SchedulerConf) -> Iterable[tuple[str, Where]]:
 
 def _try_out(loaded: LoadedConf, folder: PluginFolder | None, where: Where, limit_s: float) -> None:
     command = [sys.executable, "-m", TRIAL, ALONE, "--scheduler-conf", "-"]
+    if limit_s > _TO_SAY_S:
+        command += [LIMIT, str(limit_s - _TO_SAY_S)]
     if folder is not None:
         command += ["--plugins-dir", str(folder.path)]
     try:

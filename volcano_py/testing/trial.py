@@ -37,8 +37,6 @@ SLOW_S: Final = 1.0
 """Limit on the time of one plugin on the small cluster for all answers to one question, in seconds."""
 
 _HANGS_S: Final = 60.0
-_ALONE_HANGS_S: Final = 17.0
-"""The same with `ALONE`: the daemon waits for 20 s, and cannot say which plugin hangs."""
 
 UNUSABLE: Final = 2
 """Exit code: there is nothing to try, or the configuration or the folder cannot be used at all."""
@@ -49,8 +47,8 @@ COMPLETE: Final = "the trial is complete"
 ALONE: Final = "--alone"
 """Flag: run in this very process. Whoever gives it looks for `COMPLETE` himself."""
 
-_LIMIT: Final = "--limit"
-"""Flag: after how many seconds the trial hangs."""
+LIMIT: Final = "--limit"
+"""Flag: after how many seconds the trial hangs, and says where."""
 
 _CYCLES: Final = 2
 BUILT_IN: Final = ("priority", "gang", "predicates", "nodeorder", "proportion", "network-topology-aware")
@@ -242,7 +240,7 @@ def supervised(arguments: Sequence[str]) -> int:
     Help and wrong arguments need none: argparse ends this process.
     """
     _parser().parse_args(arguments)
-    command = [sys.executable, "-m", "volcano_py.testing.trial", ALONE, _LIMIT, str(_HANGS_S), *arguments]
+    command = [sys.executable, "-m", "volcano_py.testing.trial", ALONE, LIMIT, str(_HANGS_S), *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", errors="replace", check=False)
     lines = done.stdout.splitlines()
     _say(*(line for line in lines if line != COMPLETE))
@@ -262,7 +260,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the configuration to run, - for standard input (default: common plugins and all plugins of the folder)",
     )
     parser.add_argument(ALONE, action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument(_LIMIT, type=float, default=_ALONE_HANGS_S, help=argparse.SUPPRESS)
+    parser.add_argument(LIMIT, type=float, default=_HANGS_S, help=argparse.SUPPRESS)
     return parser
 
 
