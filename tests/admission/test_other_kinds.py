@@ -147,6 +147,7 @@ resourceGroups:
   object: {key: annotation, value: ["n: !!int x", "day: 2026-11-31", "group: cpu", "fast: true"]}
   labels: {node: cpu}
 - resourceGroup: gpu
+  object: {value: ["team: gpu"]}
   schedulerName: volcano
 - resourceGroup: broken
   affinity: nonsense
@@ -179,6 +180,7 @@ def test_a_group_by_namespace() -> None:
         ({"fast": "true"}, {"nodeSelector": {"node": "cpu"}}),
         ({"day": "2026-11-31"}, {"nodeSelector": {"node": "cpu"}}),
         ({"volcano.sh/resource-group": "gpu"}, {"schedulerName": "volcano"}),
+        ({"team": "gpu"}, {"schedulerName": "volcano"}),
         ({"volcano.sh/resource-group": "other"}, {}),
         ({}, {}),
     ],

@@ -110,8 +110,10 @@ def _belongs(pod: Obj, namespace: str, group: ResourceGroup) -> bool:
     if group.key == "namespace":
         return namespace in group.values
     annotations = annotations_of(pod)
-    if group.key == "annotation":
-        return any(annotations.get(key) == value for text in group.values for key, value in _pairs(text))
+    if group.key not in ("", "annotation"):
+        return False
+    if any(annotations.get(key) == value for text in group.values for key, value in _pairs(text)):
+        return True
     return group.key == "" and annotations.get(keys.RESOURCE_GROUP) == group.name
 
 

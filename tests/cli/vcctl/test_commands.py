@@ -101,10 +101,6 @@ def _plain(name: str) -> dict[str, object]:
         ("job suspend", "(specified by --name or -N) is mandatory to suspend"),
         ("job resume -N gone", '"gone" not found'),
         ("job delete -N gone", '"gone" not found'),
-        ("job list -n nowhere", 'namespace nowhere does not exist; "kubectl get namespaces" lists those that do'),
-        ("pod list -n nowhere", "namespace nowhere does not exist"),
-        ("jobflow describe -n nowhere", "namespace nowhere does not exist"),
-        ("jobtemplate describe -n nowhere", "namespace nowhere does not exist"),
         ("queue get", "queue name must be specified"),
         (
             "queue get -n gone",
@@ -138,6 +134,15 @@ def test_what_is_wrong_gets_one_sentence_and_255(cluster: Cluster, line: str, se
     if line == "completion tcsh":
         sentence = "tcsh is not supported: write vcctl completion bash, zsh or fish"
     assert sentence in cluster.refuses(line, EMPTY="")
+
+
+@pytest.mark.parametrize("line", ["job list", "pod list", "jobflow describe", "jobtemplate list", "job list -o json"])
+def test_a_list_of_a_namespace_that_does_not_exist_is_empty_with_a_warning(cluster: Cluster, line: str) -> None:
+    ran, told = cluster.warned(f"{line} -n nowhere")
+
+    assert ran.code == 0
+    assert ran.out == "No resources found\n" or (line.endswith("json") and '"items": []' in ran.out)
+    assert told == 'Warning: namespace nowhere does not exist; "kubectl get namespaces" lists those that do\n'
 
 
 @pytest.mark.parametrize("program", ["vsub", "vcancel", "vsuspend", "vresume"])

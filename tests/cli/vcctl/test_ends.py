@@ -77,7 +77,7 @@ def test_a_failure_that_nobody_reads_is_still_a_failure(cluster: Cluster) -> Non
 
 
 @pytest.mark.parametrize("form", ["json", "yaml", "name"])
-@pytest.mark.parametrize("line", ["queue get gone", "job list -n gone"])
+@pytest.mark.parametrize("line", ["queue get gone", "jobtemplate list -k /gone"])
 def test_a_failure_is_not_among_the_objects_that_a_program_reads(cluster: Cluster, line: str, form: str) -> None:
     ran = shell(f"vcctl {line} -o {form} | cat; echo ${{PIPESTATUS[0]}}; vcctl {line} -o wide 2>/dev/null")
 

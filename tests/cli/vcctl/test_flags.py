@@ -149,7 +149,7 @@ def test_help_may_be_asked_for_before_the_command(line: str, capsys: pytest.Capt
 @pytest.mark.parametrize("line", ["-n default --help", "-n default", "job -n default -h"])
 def test_a_flag_without_a_command_is_no_unknown_flag(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert start("vcctl", line.split()) == 0
-    assert "Commands:" in capsys.readouterr().out
+    assert "Available Commands:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("line", ["", "--help", "help", "-h"])
@@ -166,7 +166,7 @@ def test_help_of_every_command_has_an_example_that_its_own_flags_allow(
     program, *path = command.path
     assert start(program, [*path, "--help"]) == 0
     text = capsys.readouterr().out
-    assert "Example:" in text
+    assert "Examples:" in text
     assert all(f"--{flag.name}" in text for flag in command.flags)
     if command.run and "<(" not in command.example:
         import shlex

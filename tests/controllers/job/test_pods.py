@@ -141,7 +141,7 @@ def test_some_marks_of_the_job_are_copied_to_its_pods(
     assert dict(marked["labels"].items() - plain["labels"].items()) == labels
 
 
-@pytest.mark.parametrize(("policy", "said"), [("", None), ("none", None), ("single-numa-node", "single-numa-node")])
+@pytest.mark.parametrize(("policy", "said"), [("", None), ("none", "none"), ("single-numa-node", "single-numa-node")])
 def test_a_numa_policy_is_an_annotation(policy: str, said: str | None) -> None:
     annotations = built(0, a_job_task(topologyPolicy=policy))["metadata"]["annotations"]
 

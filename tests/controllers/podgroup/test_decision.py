@@ -343,6 +343,14 @@ def test_the_minimum_may_stand_on_the_pod_and_that_of_the_owner_goes_before() ->
     assert made(pod, {MIN_MEMBER: "2"})["spec"]["minMember"] == 2
 
 
+def test_a_pod_without_an_owner_is_a_gang_of_one_whatever_it_says() -> None:
+    """No other pod will ever belong to its PodGroup."""
+    group = made(a_pod(gpu=1, annotations={MIN_MEMBER: "4"}))
+
+    assert group["spec"]["minMember"] == 1
+    assert group["spec"]["minResources"]["pods"] == "1"
+
+
 def test_limits_are_part_of_the_resources_of_the_minimum() -> None:
     resources = {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}
     container = {"name": "main", "resources": resources}

@@ -160,8 +160,19 @@ def test_a_command_opens_a_closed_queue() -> None:
 def test_a_command_for_the_known_state_writes_it_in_case_somebody_has_changed_it(action: str, state: str) -> None:
     verdict = decision.judge(a_counted_queue(state=state), state, ROOT, {}, action)
 
-    assert patches(verdict.writes) == [("state", {"state": state})]
+    assert patches(verdict.writes)[0] == ("state", {"state": state})
     assert verdict.writes[0].metadata == {"uid": "uid-q", "resourceVersion": "5"}
+
+
+def test_a_queue_that_a_command_opens_says_that_no_parent_has_closed_it() -> None:
+    """As in Volcano, also if it never was closed by its parent; not twice."""
+    verdict = decision.judge(a_counted_queue(state="Closed"), "Closed", ROOT, {}, OPEN)
+    again = decision.judge(a_counted_queue(state="Closed", mark="false"), "Closed", ROOT, {}, OPEN)
+
+    assert [write.body["metadata"]["annotations"] for write in verdict.writes[1:] if isinstance(write, Patch)] == [
+        {"volcano.sh/closed-by-parent": "false"}
+    ]
+    assert len(again.writes) == 1
 
 
 def test_a_queue_that_a_command_closes_stays_closed_when_its_parent_opens() -> None:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from volcano_py.cli.vcctl.call import Call
-from volcano_py.cli.vcctl.lists import Listing, print_list, print_object, require_namespace
+from volcano_py.cli.vcctl.lists import Listing, look_for_namespace, print_list, print_object
 from volcano_py.cli.vcctl.printing import Table, as_json, as_yaml, cleaned, spaced
 from volcano_py.client.ages import age
 from volcano_py.client.documents import read_documents
@@ -32,7 +32,7 @@ def _describe(kind: Resource, call: Call) -> int:
         with call.about(kind):
             found = call.api.list(kind, call.namespace)
         if not found:
-            require_namespace(call, kind, call.namespace)
+            look_for_namespace(call, kind, call.namespace)
     form = as_json if call.flags.text("format") == "json" else as_yaml
     texts = [form(cleaned(one, kind.api_version, kind.kind)) for one in found]
     call.write(f"{_LINE}\n".join(texts) or "No resources found\n")

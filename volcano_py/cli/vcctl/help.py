@@ -1,4 +1,4 @@
-"""Help texts, made from the table of commands."""
+"""Help texts, made from the table of commands, with the headings of kubectl and Volcano's vcctl."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,14 +19,14 @@ def help_text(program: str, command: Command, table: Sequence[Command], width: i
     lines = [*wrapped(f"{command.help[0].upper()}{command.help[1:]}.", width, long_words=False), ""]
     if not command.run:
         inner = [one for one in table if one.path[:-1] == command.path]
-        lines += [f"Usage: {path} COMMAND [FLAGS]", "", "Commands:"]
+        lines += ["Usage:", f"  {path} [command]", "", "Available Commands:"]
         lines += _columns([(one.path[-1], one.help) for one in inner], width)
-        lines += ["", "Example:", f"  {_as(program, _example(command, table))}", ""]
-        lines += wrapped(f'"{path} COMMAND --help" explains a command and its flags.', width, long_words=False)
-        return "\n".join(lines) + "\n"
+        lines += ["", "Examples:", f"  {_as(program, _example(command, table))}", ""]
+        more = f'Use "{path} [command] --help" for more information about a command.'
+        return "\n".join([*lines, *wrapped(more, width, long_words=False)]) + "\n"
     argument = f" [{command.argument.upper()}]" if command.argument else ""
-    lines += [f"Usage: {path}{argument}{' [FLAGS]' if command.flags else ''}", ""]
-    lines += ["Example:", f"  {_as(program, command.example)}"]
+    lines += ["Usage:", f"  {path}{argument}{' [flags]' if command.flags else ''}", ""]
+    lines += ["Examples:", f"  {_as(program, command.example)}"]
     own = [flag for flag in command.flags if flag not in SERVER]
     if own:
         lines += ["", "Flags:", *_columns([(_written(flag), _meaning(flag)) for flag in own], width)]

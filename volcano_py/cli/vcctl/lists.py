@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from volcano_py.cli.vcctl.call import Call
 from volcano_py.cli.vcctl.printing import NOTHING, Row, Table, as_json, as_yaml, cleaned, show
-from volcano_py.client.problem import ApiProblem, Problem
+from volcano_py.client.problem import ApiProblem
 from volcano_py.kube.resource import NAMESPACES, Resource
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def print_list(call: Call, listing: Listing) -> int:
     watched = call.flags.on("watch")
     form = call.flags.text("output")
     if not found:
-        require_namespace(call, listing.kind, listing.namespace)
+        look_for_namespace(call, listing.kind, listing.namespace)
     plain = form in ("name", "json", "yaml")
     table = _NONE if plain else listing.table(found)
     if form in ("json", "yaml") and not watched:
@@ -162,7 +162,7 @@ def _take(objects: dict[str, Obj], change: "Change") -> None:
             del objects[_name(obj)]
 
 
-def require_namespace(call: Call, kind: Resource, space: str) -> None:
-    """Raise Problem if nothing was found because the namespace does not exist."""
+def look_for_namespace(call: Call, kind: Resource, space: str) -> None:
+    """Warn if nothing was found because the namespace does not exist; that is no failure, as for kubectl."""
     if space and kind.namespaced and not call.api.exists(NAMESPACES, space):
-        raise Problem(f'namespace {space} does not exist; "kubectl get namespaces" lists those that do')
+        call.warn(f'namespace {space} does not exist; "kubectl get namespaces" lists those that do')

@@ -9,7 +9,6 @@ from volcano_py.controllers.job.volumes import Mount, mounts
 from volcano_py.controllers.podgroup.names import COOLDOWN_TIME, PREEMPTABLE
 
 _TRUE: Final = "true"
-_NO_POLICY: Final = ("", "none")
 
 
 class PodFactory:
@@ -71,7 +70,7 @@ def _annotations(job: Job, task: Task) -> dict[str, str]:
         keys.TEMPLATE_UID: f"{meta.name}-{task.name}",
         keys.JOB_RETRY_COUNT: str(status.retry_count),
     }
-    if task.topology_policy not in _NO_POLICY:
+    if task.topology_policy:
         found[keys.NUMA_POLICY] = task.topology_policy
     copied = [PREEMPTABLE, COOLDOWN_TIME, keys.REVOCABLE_ZONE]
     copied.append(keys.JDB_MIN_AVAILABLE if keys.JDB_MIN_AVAILABLE in meta.annotations else keys.JDB_MAX_UNAVAILABLE)

@@ -241,7 +241,9 @@ def network_topology(annotations: Mapping[str, str]) -> dict[str, Any] | None:
 
 def create(key: GroupKey, pod: Pod, owner_annotations: Mapping[str, str], workload: Workload | None) -> Create:
     """Return the creation of the PodGroup of a pod, which the workload has made if it is one that is watched."""
-    body = pod_group(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations, _most(workload))
+    alone = controller_of(pod.metadata) is None  # no other pod will ever belong to its PodGroup
+    most = 1 if alone else _most(workload)
+    body = pod_group(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations, most)
     return Create(PODGROUPS, key.namespace, body)
 
 

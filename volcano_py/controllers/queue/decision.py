@@ -89,7 +89,7 @@ def judge(
             state, mark, told = states.close(state, left > 0), _TRUE, commands.CLOSE
         elif by_parent == _TRUE and state in states.SHUT and _is_open(parent) and action != commands.CLOSE:
             state, mark, told = states.open_(), _FALSE, commands.OPEN
-        elif by_parent == _TRUE and (state == keys.QUEUE_OPEN or action == commands.CLOSE):
+        elif action == commands.OPEN or (by_parent == _TRUE and (state == keys.QUEUE_OPEN or action == commands.CLOSE)):
             mark = _FALSE  # it was opened or closed on its own
     spec = _spec(queue, by_parent, mark)
     ordered = action in (commands.OPEN, commands.CLOSE)
