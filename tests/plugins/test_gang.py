@@ -166,14 +166,19 @@ def test_a_gang_that_is_not_complete_says_how_many_it_lacks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("minimum", "complete"),
+    ("status", "minimum", "complete"),
     [
-        pytest.param(3, False, id="of-a-gang-with-a-rule-per-role"),
-        pytest.param(2, True, id="which-does-not-count-if-the-gang-may-be-smaller-than-all-roles-together"),
+        pytest.param(TaskStatus.ALLOCATED, 3, False, id="of-a-gang-with-a-rule-per-role"),
+        pytest.param(
+            TaskStatus.ALLOCATED, 2, True, id="which-does-not-count-if-the-gang-may-be-smaller-than-all-roles"
+        ),
+        pytest.param(RUNNING, 3, True, id="but-not-one-that-runs-as-its-podgroup-would-be-unknown"),
     ],
 )
-def test_a_role_that_is_not_complete_keeps_a_gang_unschedulable(minimum: int, complete: bool) -> None:
-    tasks = (*members([RUNNING] * 3, "worker"), *members([PENDING], "ps"))
+def test_a_role_that_is_not_complete_keeps_a_gang_unschedulable(
+    status: TaskStatus, minimum: int, complete: bool
+) -> None:
+    tasks = (*members([status] * 3, "worker"), *members([PENDING], "ps"))
     ssn, plugin = session(tasks, min_available=minimum, task_min_available={"worker": 2, "ps": 1})
 
     found = closing(ssn, plugin)

@@ -216,12 +216,16 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
 def _short(ssn: State, held: Floats, *, best_effort: bool) -> Bools:
     """Return the jobs that hold too few tasks, of a role, of sub-groups or in total, (n_jobs,).
 
-    The sub-groups of jobs that do not differ from the last cycle are left out.
+    Roles and sub-groups do not count for a job of which a task runs: else the loss of one pod would make its PodGroup
+    Unknown, although the job holds its minimum (Volcano's IsReady looks at the minimum only). The sub-groups of jobs
+    that do not differ from the last cycle are left out.
     """
     jobs, rows = ssn.jobs, ssn.jobs.rules.with_sub_groups
-    found = np.asarray(held < jobs.min_available) | ssn.jobs_short_of_roles(READY_STATUSES, best_effort=best_effort)
+    begins = jobs.counts[TaskStatus.RUNNING] == 0
+    of_roles = ssn.jobs_short_of_roles(READY_STATUSES, best_effort=best_effort)
+    found: Bools = np.asarray((held < jobs.min_available) | (of_roles & begins))
     # A Python loop over the jobs with sub-groups that differ from the last cycle.
-    for row in rows[ssn.outcome.changed[rows] & ~found[rows]].tolist():
+    for row in rows[ssn.outcome.changed[rows] & begins[rows] & ~found[rows]].tolist():
         groups = ssn.sub_groups(row)
         found[row] = groups is not None and groups.lacking(best_effort=best_effort) > 0
     return found

@@ -278,10 +278,15 @@ class Eviction:
 
     @cached_property
     def _running_or_bound(self) -> Rows:
-        """The running and bound tasks of jobs with a PodGroup that are preemptable, by job rank."""
-        tasks = self.state.tasks
-        rows = OrderedTasks(self.hooks.orders, self.unordered.rows).rows[::-1]  # the last task of a job first
-        return np.asarray(rows[np.argsort(self._job_rank[tasks.job[rows]], kind="stable")])
+        """The running and bound tasks of jobs with a PodGroup that are preemptable, by queue, the first victim first.
+
+        Within a queue they are in the order of `in_order`: what a plugin permits only in part goes to the first ones.
+        """
+        rows = OrderedTasks(self.hooks.orders, self.unordered.rows).rows[::-1]
+        of_task = self.state.tasks.job[rows]
+        jobs, which = np.unique(of_task, return_inverse=True)
+        keys = [-key[which] for key in self.hooks.orders.plugin_job_keys(jobs.astype(np.intp))]
+        return self.hooks.orders.last_tasks_merged(rows, [self.state.queue_of_job[of_task], *keys])
 
     @cached_property
     def all(self) -> VictimCandidates:
@@ -311,17 +316,6 @@ class Eviction:
         lenders = np.array([other.record.reclaimable and other is not queue for other in queues], dtype=bool)
         lent = (candidates.queues >= 0) & lenders[candidates.queues]
         return np.asarray(lent & (self.state.tasks.status[candidates.rows] == TaskStatus.RUNNING))
-
-    @cached_property
-    def _job_rank(self) -> Rows:
-        """The place of every job: by queue, then in reverse job order, shape (n_jobs,)."""
-        state = self.state
-        present = state.jobs.present()
-        last_first = present[np.lexsort(self.hooks.orders.job_keys(present)[::-1])[::-1]]
-        by_queue = last_first[np.argsort(state.queue_of_job[last_first], kind="stable")]
-        rank = np.zeros(len(state.jobs), dtype=np.intp)
-        rank[by_queue] = np.arange(len(by_queue))
-        return rank
 
     # Order
 

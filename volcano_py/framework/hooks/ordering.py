@@ -83,6 +83,32 @@ class Orders:
 
     # Queues
 
+    def last_tasks_merged(self, rows: Rows, before: Sequence[Floats | Rows]) -> Rows:
+        """Return what `last_tasks_first` returns for tasks that are in reverse task order within each job.
+
+        It is made for all tasks of a cluster: where the names of some jobs have numbers and those of others have none,
+        tasks of different jobs are not compared one by one.
+        """
+        tasks, view = self.state.tasks, self.state.tasks.rows_view(rows)
+        unnumbered = np.zeros(len(self.state.jobs), dtype=bool)
+        unnumbered[view.job[view.suffix < 0]] = True
+        number = np.where(unnumbered[view.job], -1, view.suffix)
+        keys = [*before, *(-key for key in self.task_keys(view)), -number, -view.creation]
+        order = np.lexsort(keys[::-1])
+        tied = order[1:] != order[:-1]
+        for key in keys:
+            tied &= key[order][1:] == key[order][:-1]
+        others = view.job[order][1:] != view.job[order][:-1]
+        if (tied & others).any():
+            places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+            # A Python loop over tasks that differ in nothing but their uid: the greatest goes first.
+            uids = np.array([tasks.record(row).uid for row in rows[order[places]].tolist()])
+            last = np.zeros(len(rows), dtype=np.intp)
+            last[order[places]] = -np.unique(uids, return_inverse=True)[1]
+            order = np.lexsort((last, *keys[::-1]))
+        merged: Rows = rows[order]
+        return merged
+
     @property
     def by_namespace(self) -> bool:
         """Whether a plugin orders the namespaces of a queue."""

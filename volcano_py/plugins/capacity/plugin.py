@@ -467,7 +467,7 @@ class Capacity(
         return compared(self.victim_queue_keys(preemptor), left.row, right.row)
 
     def victim_queue_keys(self, preemptor: QueueInfo) -> Floats:
-        """Return sort keys: queues above what they deserve, then nearest relatives of the preemptor's, then shares.
+        """Return sort keys: queues above what they deserve, near relatives of the preemptor's, low priorities, shares.
 
         Greater shares go first. In a tree the share of the branch where the queue's and the preemptor's paths diverge
         comes first, then the queue's own share.
@@ -480,7 +480,9 @@ class Capacity(
             queues = range(len(self._queues))
             near = np.array([[self._tree.common(row, preemptor.row) for row in queues]], dtype=float)
             branches = [self._tree.branches(row, preemptor.row)[0] for row in queues]
-            keys += [-near, -found[:, branches]]
+            keys += [-near, -self._ranks[None, :], -found[:, branches]]
+        else:
+            keys.append(-self._ranks[None, :])
         return np.concatenate([*keys, -found])
 
     def loses_first(self, preemptor: QueueInfo, candidates: VictimCandidates) -> Bools:
