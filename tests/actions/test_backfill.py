@@ -233,7 +233,7 @@ def test_gangs_are_counted_once_unless_best_effort_pods_wait(counted: list[bool]
 
 
 def test_sub_groups_of_jobs_that_are_as_they_were_are_not_counted_again(counted: list[bool]) -> None:
-    tasks = tasks_of("j", 2, ONE, status=RUNNING, node="n1")
+    tasks = tasks_of("j", 2, ONE, status=TaskStatus.BOUND, node="n1")
     store = World((a_node("n1"),), jobs=(replace(GROUPED, phase="Running"),), tasks=tasks).store()
     policy = a_policy(DEFAULT)
     first = cycle(store, policy)
