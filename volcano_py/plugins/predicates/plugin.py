@@ -35,7 +35,7 @@ from volcano_py.plugins.predicates.volume_limits import disks_taken, too_many_vo
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
-UNSCHEDULABLE, NODE_AFFINITY, TAINT, UNREADABLE_TERMS, UNREADABLE_SPREAD = range(1, 6)
+UNSCHEDULABLE, NODE_AFFINITY, TAINT, NAMES_CONFLICT, UNREADABLE_TERMS, UNREADABLE_SPREAD = range(1, 7)
 _KEYS: Final = {
     "node_affinity": "predicate.NodeAffinityEnable",
     "taint_toleration": "predicate.TaintTolerationEnable",
@@ -92,6 +92,11 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         Reason("predicates", "node-unschedulable", "node(s) were unschedulable"),
         Reason("predicates", "node-affinity", "node(s) didn't match Pod's node affinity/selector"),
         Reason("predicates", "taint-toleration", "node(s) had untolerated taint(s)"),
+        Reason(
+            "predicates",
+            "node-affinity-conflict",
+            "plugin NodeAffinity pre-predicates failed pod affinity terms conflict",
+        ),
         Reason(
             "predicates",
             "pod-affinity-unreadable",
@@ -191,17 +196,22 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             verdicts[~node_terms.matches(shape, nodes)] = NODE_AFFINITY
         if not taints.tolerates_cordon(shape.tolerations):
             verdicts[nodes.unschedulable] = UNSCHEDULABLE
-        unreadable = self._unreadable(shape)
-        if unreadable:
-            verdicts[:] = unreadable
+        before_nodes = self._before_nodes(shape)
+        if before_nodes:
+            verdicts[:] = before_nodes
         return verdicts
 
     def static_part(self, shape: Shape) -> Hashable:
-        """Return selector, affinity and tolerations, and the verdict on inter-pod terms that cannot be read."""
-        return shape.node_selector, shape.node_affinity, shape.tolerations, self._unreadable(shape)
+        """Return selector, affinity and tolerations, and the verdict on the shape itself."""
+        return shape.node_selector, shape.node_affinity, shape.tolerations, self._before_nodes(shape)
 
-    def _unreadable(self, shape: Shape) -> int:
-        """Return the verdict on every node if an inter-pod term of the shape cannot be read, else 0."""
+    def _before_nodes(self, shape: Shape) -> int:
+        """Return the verdict on every node if the shape fails before any node is looked at, else 0.
+
+        In kube-scheduler's order: node names that conflict, then inter-pod terms and constraints that cannot be read.
+        """
+        if self._args.node_affinity and node_terms.names_conflict(shape):
+            return NAMES_CONFLICT
         if self._args.pod_affinity and not shape.pod_terms.readable:
             return UNREADABLE_TERMS
         if self._args.spread and not all(spread.selector.readable for spread in shape.spread if spread.hard):
