@@ -289,6 +289,8 @@ def test_reasons_are_kube_schedulers_texts() -> None:
         "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
     ]
     assert not any(reason.resolvable for reason in Predicates.static_reasons)
+    for reason in (*Predicates.static_reasons, *Predicates.reasons):
+        assert reason.before_nodes == ("pre-predicates failed" in reason.text), reason.text
     assert [reason.code for reason in Predicates.reasons if not reason.resolvable] == [
         "pod-affinity",
         "topology-spread-label",

@@ -96,16 +96,19 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             "predicates",
             "node-affinity-conflict",
             "plugin NodeAffinity pre-predicates failed pod affinity terms conflict",
+            before_nodes=True,
         ),
         Reason(
             "predicates",
             "pod-affinity-unreadable",
             "plugin InterPodAffinity pre-predicates failed parsing pod: a selector of its affinity terms is invalid",
+            before_nodes=True,
         ),
         Reason(
             "predicates",
             "topology-spread-unreadable",
             "plugin PodTopologySpread pre-predicates failed get constraints from pod: a selector of them is invalid",
+            before_nodes=True,
         ),
     )
     reasons = (
