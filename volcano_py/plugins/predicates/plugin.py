@@ -29,8 +29,9 @@ from volcano_py.model.pod_needs import NO_NEED
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import Field, Shape
-from volcano_py.plugins.predicates.claims import BIND, EXCLUSIVE, N_REASONS, ZONE, too_few_local
-from volcano_py.plugins.predicates.inter_pod import INTER_POD, Filter, inter_pod_filter
+from volcano_py.plugins.predicates.claims import BIND, EXCLUSIVE, N_REASONS, too_few_local
+from volcano_py.plugins.predicates.inter_pod import INTER_POD, Filter, ended, inter_pod_filter
+from volcano_py.plugins.predicates.pod_affinity import AFFINITY as POD_AFFINITY
 from volcano_py.plugins.predicates.volume_limits import disks_taken, too_many_volumes
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
@@ -239,7 +240,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
         """Return for each of `reasons` the nodes to which it applies, shape (15, n_nodes).
 
-        A node that fails required inter-pod affinity gives no further inter-pod reason.
+        Reasons follow each other as in `inter_pod`: after one that no eviction could resolve, a node gives no more.
         """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
@@ -249,10 +250,11 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             return np.vstack((full, taken, on_node, np.zeros((INTER_POD + N_REASONS, len(nodes)), dtype=bool)))
         refused = inter_pod.refused()
         refused = refused.copy() if nodes.rows is None else refused[:, nodes.rows]
+        on_node &= ~refused[POD_AFFINITY]
         refused[INTER_POD + EXCLUSIVE] &= ~on_node[1]  # one filter of kube-scheduler, and the first reason counts
         too_few = None if self._ssn.volumes is None else too_few_local(self._ssn.volumes, task, nodes)
         if too_few is not None:
-            refused[INTER_POD + BIND] |= too_few & ~refused[INTER_POD + ZONE]
+            refused[INTER_POD + BIND] |= too_few & ~ended(refused)
         return np.vstack((full, taken, on_node, refused))
 
     def inter_pod_filter(self, task: TaskInfo) -> Filter | None:

@@ -1,0 +1,83 @@
+"""Which reasons a node gives to a pod with volume claims, and in what order: T-ACC of the reference, with claims."""
+
+from typing import Any
+
+import pytest
+
+from volcano_py.testing import Scenario, a_job, a_node, a_pod
+from volcano_py.testing.storage import a_claim, a_csi_node, a_local_class, a_storage_class, a_volume, with_claims
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+NO_ZONE = "node(s) had no available volume zone"
+TOO_MANY = "node(s) exceed max volume count"
+NO_FRIEND = "node(s) didn't match pod affinity rules"
+AN_ENEMY = "node(s) didn't match pod anti-affinity rules"
+NO_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
+TOO_SKEWED = "node(s) didn't match pod topology spread constraints"
+OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
+UNBOUND = "node(s) didn't find available persistent volumes to bind"
+APP = {"app": "s"}
+
+
+def said(*objects: Any, claims: tuple[str, ...] = ("data",), **spec: Any) -> str:
+    """Return what a pod with these claims says about two nodes; each runs a pod of its app, a third node runs none."""
+    nodes = [a_node(name, labels={ZONE: "a", HOST: name}) for name in ("n1", "n2")]
+    standing = [a_pod(f"e-{node.metadata.name}", node=node.metadata.name, labels=APP) for node in nodes]
+    third = a_node("n3", labels={ZONE: "c", HOST: "n3"}, unschedulable=True)
+    job = a_job("j", cpu=1, labels=APP, spec={**with_claims(*claims), **spec})
+    message = Scenario(*nodes, third, *standing, a_storage_class(), *objects, job).run().conditions["j-0"]
+    start, end = "0/3 nodes are unavailable: 1 node(s) were unschedulable, ", "."
+    assert message.startswith(start)
+    return message.removeprefix(start).removesuffix(end)
+
+
+def bound(name: str = "data", **options: Any) -> tuple[Any, Any]:
+    """Return a claim and its volume."""
+    return a_claim(name, volume=f"v-{name}"), a_volume(f"v-{name}", claim=name, **options)
+
+
+def spread(key: str) -> dict[str, Any]:
+    constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"}
+    return {"topologySpreadConstraints": [{**constraint, "labelSelector": {"matchLabels": APP}}]}
+
+
+def required(kind: str, app: str) -> dict[str, Any]:
+    term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": app}}}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+ELSEWHERE = bound(labels={ZONE: "b"})
+NONE_LEFT = (a_claim(), a_csi_node("n1", **{"csi.example.com": 0}), a_csi_node("n2", **{"csi.example.com": 0}))
+LOCAL = (a_claim(storage_class="local"), a_local_class(), a_volume(storage_class="local", node="n3"))
+WANTS_COMPANY, WANTS_NONE = required("podAffinity", "other"), required("podAntiAffinity", "s")
+
+
+@pytest.mark.parametrize(
+    ("objects", "spec", "reasons"),
+    [
+        pytest.param(ELSEWHERE, spread("rack"), [NO_ZONE], id="zone-hides-a-missing-label"),
+        pytest.param(ELSEWHERE, spread(HOST), [NO_ZONE], id="zone-hides-skew"),
+        pytest.param(ELSEWHERE, WANTS_COMPANY, [NO_FRIEND], id="affinity-hides-zone"),
+        pytest.param(ELSEWHERE, WANTS_NONE, [AN_ENEMY, NO_ZONE], id="anti-affinity-hides-nothing"),
+        pytest.param(NONE_LEFT, WANTS_COMPANY, [NO_FRIEND], id="affinity-hides-limits"),
+        pytest.param(NONE_LEFT, WANTS_NONE, [AN_ENEMY, TOO_MANY], id="anti-affinity-and-limits"),
+        pytest.param(NONE_LEFT, spread(HOST), [TOO_SKEWED, TOO_MANY], id="limits-and-skew"),
+        pytest.param(NONE_LEFT, spread("rack"), [NO_LABEL, TOO_MANY], id="limits-come-before-a-missing-label"),
+        pytest.param(bound(affinity={ZONE: ["b"]}), spread("rack"), [NO_LABEL], id="a-missing-label-hides-binding"),
+        pytest.param(LOCAL, spread("rack"), [NO_LABEL], id="a-missing-label-hides-local-volumes"),
+        pytest.param(LOCAL, WANTS_COMPANY, [NO_FRIEND], id="affinity-hides-local-volumes"),
+        pytest.param(LOCAL, spread(HOST), [UNBOUND, TOO_SKEWED], id="skew-hides-nothing"),
+    ],
+)
+def test_a_node_gives_no_reason_after_one_that_no_eviction_resolves(
+    objects: tuple[Any, ...], spec: dict[str, Any], reasons: list[str]
+) -> None:
+    assert said(*objects, **spec) == ", ".join(f"2 {reason}" for reason in reasons)
+
+
+def test_a_disk_in_use_is_asked_for_after_affinity() -> None:
+    disk = {"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "d"}}]}
+    standing = [a_pod(f"d-{node}", node=node, spec=disk) for node in ("n1", "n2")]
+
+    assert said(*standing, claims=(), **disk) == "2 node(s) had no available disk"
+    assert said(*standing, claims=(), **disk, **WANTS_COMPANY) == f"2 {NO_FRIEND}"
