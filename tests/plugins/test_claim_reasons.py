@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from volcano_py.testing import Scenario, a_job, a_node, a_pod
-from volcano_py.testing.storage import a_claim, a_csi_node, a_local_class, a_storage_class, a_volume, with_claims
+from volcano_py.testing.storage import (
+    a_claim,
+    a_csi_driver,
+    a_csi_node,
+    a_local_class,
+    a_storage_class,
+    a_volume,
+    with_claims,
+)
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NO_ZONE = "node(s) had no available volume zone"
@@ -16,6 +24,8 @@ NO_LABEL = "node(s) didn't match pod topology spread constraints (missing requir
 TOO_SKEWED = "node(s) didn't match pod topology spread constraints"
 OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
 UNBOUND = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
+GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 APP = {"app": "s"}
 
 
@@ -81,3 +91,45 @@ def test_a_disk_in_use_is_asked_for_after_affinity() -> None:
 
     assert said(*standing, claims=(), **disk) == "2 node(s) had no available disk"
     assert said(*standing, claims=(), **disk, **WANTS_COMPANY) == f"2 {NO_FRIEND}"
+
+
+FAR = bound(affinity={ZONE: ["b"]})
+FULL = (a_claim("other"), a_csi_driver())
+NONE_MADE = (a_claim("other", storage_class="local"), a_local_class())
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        pytest.param((*FAR, *NONE_MADE), f"{OUT_OF_REACH}, {UNBOUND}", id="affinity-and-bind"),
+        pytest.param((*FAR, *FULL), f"{OUT_OF_REACH}, {NO_SPACE}", id="affinity-and-space"),
+        pytest.param((*FAR, *bound("other")), OUT_OF_REACH, id="affinity-alone"),
+        pytest.param((*bound(), *NONE_MADE), UNBOUND, id="bind-alone"),
+        pytest.param((*bound(), *FULL), NO_SPACE, id="space-alone"),
+    ],
+)
+def test_what_volume_binding_has_against_a_node_counts_as_one_reason(objects: tuple[Any, ...], reason: str) -> None:
+    assert said(*objects, claims=("data", "other")) == f"2 {reason}"
+
+
+@pytest.mark.parametrize(
+    ("order", "objects", "reason"),
+    [
+        pytest.param(("made", "other"), NONE_MADE, f"{UNBOUND}, {GONE}", id="bind-and-missing"),
+        pytest.param(("made", "other"), FULL, f"{NO_SPACE}, {GONE}", id="space-and-missing"),
+        pytest.param(("made", "data"), FAR, GONE, id="missing-comes-before-affinity"),
+        pytest.param(("data", "made"), FAR, OUT_OF_REACH, id="affinity-comes-before-missing"),
+    ],
+)
+def test_the_first_bound_claim_that_fails_gives_the_reason(
+    order: tuple[str, ...], objects: tuple[Any, ...], reason: str
+) -> None:
+    made: dict[str, Any] = {"name": "made", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+    plain = {one["name"]: one for one in with_claims("data", "other")["volumes"]}
+    volumes = [made if name == "made" else plain[name] for name in order]
+    job = a_job("j", cpu=1, spec={"volumes": volumes})
+    claim = a_claim("j-0-made", volume="gone", owner=job.pods[0].metadata.uid)
+
+    result = Scenario(a_node("n1", labels={ZONE: "a"}), a_storage_class(), claim, *objects, job).run()
+
+    assert result.conditions["j-0"] == f"0/1 nodes are unavailable: 1 {reason}."

@@ -287,6 +287,13 @@ def test_reasons_are_kube_schedulers_texts() -> None:
         "node(s) didn't find available persistent volumes to bind",
         "node(s) did not have enough free storage",
         "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+        "node(s) didn't match PersistentVolume's node affinity, "
+        "node(s) didn't find available persistent volumes to bind",
+        "node(s) didn't match PersistentVolume's node affinity, node(s) did not have enough free storage",
+        "node(s) didn't find available persistent volumes to bind, "
+        "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+        "node(s) did not have enough free storage, "
+        "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
     ]
     assert not any(reason.resolvable for reason in Predicates.static_reasons)
     for reason in (*Predicates.static_reasons, *Predicates.reasons):
@@ -299,6 +306,10 @@ def test_reasons_are_kube_schedulers_texts() -> None:
         "volume-binding",
         "volume-space",
         "volume-missing",
+        "volume-affinity-binding",
+        "volume-affinity-space",
+        "volume-binding-missing",
+        "volume-space-missing",
     ]
 
 

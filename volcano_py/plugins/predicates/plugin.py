@@ -29,7 +29,8 @@ from volcano_py.model.pod_needs import NO_NEED
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import Field, Shape
-from volcano_py.plugins.predicates.claims import BIND, EXCLUSIVE, N_REASONS, too_few_local
+from volcano_py.plugins.predicates.claims import AFFINITY as VOLUME_AFFINITY
+from volcano_py.plugins.predicates.claims import BIND, EXCLUSIVE, JOINED, MISSING, SPACE, too_few_local, with_pairs
 from volcano_py.plugins.predicates.inter_pod import INTER_POD, Filter, ended, inter_pod_filter
 from volcano_py.plugins.predicates.pod_affinity import AFFINITY as POD_AFFINITY
 from volcano_py.plugins.predicates.volume_limits import disks_taken, too_many_volumes
@@ -58,6 +59,20 @@ _BIND_TIMEOUT_S: Final = 600.0
 TOO_MANY_PODS, PORTS_TAKEN, TOO_MANY_VOLUMES, DISK_TAKEN = 1, 2, 3, 4
 _ON_NODE: Final = 4
 NO_VOLUME: Final = _ON_NODE + 1 + INTER_POD + BIND
+_OF_BINDING: Final = {
+    VOLUME_AFFINITY: Reason("predicates", "volume-affinity", "node(s) didn't match PersistentVolume's node affinity"),
+    BIND: Reason("predicates", "volume-binding", "node(s) didn't find available persistent volumes to bind"),
+    SPACE: Reason("predicates", "volume-space", "node(s) did not have enough free storage"),
+    MISSING: Reason(
+        "predicates", "volume-missing", "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+    ),
+}
+_PAIRS: Final = ("volume-affinity-binding", "volume-affinity-space", "volume-binding-missing", "volume-space-missing")
+
+
+def _both(code: str, pair: tuple[int, int]) -> Reason:
+    """Return two reasons of VolumeBinding as one, as in Volcano: a filter gives one text per node."""
+    return Reason("predicates", code, ", ".join(_OF_BINDING[number].text for number in pair))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +161,8 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             resolvable=True,
         ),
         Reason("predicates", "volume-zone", "node(s) had no available volume zone"),
-        Reason("predicates", "volume-affinity", "node(s) didn't match PersistentVolume's node affinity"),
-        Reason("predicates", "volume-binding", "node(s) didn't find available persistent volumes to bind"),
-        Reason("predicates", "volume-space", "node(s) did not have enough free storage"),
-        Reason(
-            "predicates",
-            "volume-missing",
-            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-        ),
+        *_OF_BINDING.values(),
+        *map(_both, _PAIRS, JOINED),
     )
     early = TOO_MANY_PODS
 
@@ -238,7 +247,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return verdicts
 
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
-        """Return for each of `reasons` the nodes to which it applies, shape (15, n_nodes).
+        """Return for each of `reasons` the nodes to which it applies, shape (19, n_nodes).
 
         Reasons follow each other as in `inter_pod`: after one that no eviction could resolve, a node gives no more.
         """
@@ -247,7 +256,8 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         on_node = self._volumes_on_node(task, nodes)
         inter_pod = self.inter_pod_filter(task)
         if inter_pod is None:
-            return np.vstack((full, taken, on_node, np.zeros((INTER_POD + N_REASONS, len(nodes)), dtype=bool)))
+            others = len(self.reasons) - _ON_NODE
+            return np.vstack((full, taken, on_node, np.zeros((others, len(nodes)), dtype=bool)))
         refused = inter_pod.refused()
         refused = refused.copy() if nodes.rows is None else refused[:, nodes.rows]
         on_node &= ~refused[POD_AFFINITY]
@@ -255,7 +265,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         too_few = None if self._ssn.volumes is None else too_few_local(self._ssn.volumes, task, nodes)
         if too_few is not None:
             refused[INTER_POD + BIND] |= too_few & ~ended(refused)
-        return np.vstack((full, taken, on_node, refused))
+        return np.vstack((full, taken, on_node, refused[:INTER_POD], with_pairs(refused[INTER_POD:])))
 
     def inter_pod_filter(self, task: TaskInfo) -> Filter | None:
         """Return the filter of a task's class by other pods and volume claims; None if they cannot affect it."""
