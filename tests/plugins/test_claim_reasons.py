@@ -133,3 +133,75 @@ def test_the_first_bound_claim_that_fails_gives_the_reason(
     result = Scenario(a_node("n1", labels={ZONE: "a"}), a_storage_class(), claim, *objects, job).run()
 
     assert result.conditions["j-0"] == f"0/1 nodes are unavailable: 1 {reason}."
+
+
+NEITHER, BY_ZONE, BY_LIMITS, BY_ALL = "neither", "zone", "limits", "all"
+NOT_FOUND = 'persistentvolumeclaim "data" not found'
+
+
+def without_binding(asked: str, *objects: Any, spec: dict[str, Any] | None = None) -> str:
+    """Return why a pod waits if claims get no volumes and only these filters about claims are asked; "" if it runs."""
+    enabled = {"VolumeZone": asked in (BY_ZONE, BY_ALL), "NodeVolumeLimits": asked in (BY_LIMITS, BY_ALL)}
+    switches = {f"predicate.{name}Enable": on for name, on in (enabled | {"VolumeBinding": False}).items()}
+    plugins = ["gang", {"name": "predicates", "arguments": switches}]
+    job = a_job("j", cpu=1, spec=with_claims("data") if spec is None else spec)
+    result = Scenario(a_node("n1"), *objects, job, plugins=plugins).run()
+    assert bool(result.placements) != bool(result.conditions)
+    return result.conditions.get("j-0", "").removeprefix("0/1 nodes are unavailable: ").removesuffix(".")
+
+
+@pytest.mark.parametrize(
+    ("objects", "by_zone", "by_limits"),
+    [
+        pytest.param((), NOT_FOUND, NOT_FOUND, id="no-claim"),
+        pytest.param((a_claim(volume="gone"),), 'persistentvolume "gone" not found', "", id="no-volume"),
+        pytest.param(
+            (a_claim(), a_storage_class(wait=False)), "PersistentVolume had no name", "", id="an-immediate-claim"
+        ),
+        pytest.param(
+            (a_claim(storage_class=""),),
+            "PersistentVolumeClaim had no pv name and storageClass name",
+            "",
+            id="no-storage-class",
+        ),
+        pytest.param((a_claim(),), 'storageclass.storage.k8s.io "fast" not found', "", id="an-unknown-storage-class"),
+        pytest.param((a_claim(), a_storage_class()), "", "", id="a-claim-that-waits-for-its-pod"),
+        pytest.param((a_claim(volume="v1", bound=False), a_volume(claim="data")), "", "", id="a-volume-not-yet-bound"),
+        pytest.param((a_claim(volume="v1", terminating=True), a_volume(claim="data")), "", "", id="being-deleted"),
+    ],
+)
+def test_without_volume_binding_the_other_filters_refuse_the_claims_that_they_cannot_read(
+    objects: tuple[Any, ...], by_zone: str, by_limits: str
+) -> None:
+    assert without_binding(BY_ZONE, *objects) == by_zone
+    assert without_binding(BY_LIMITS, *objects) == by_limits
+    assert without_binding(BY_ALL, *objects) == (by_zone or by_limits)
+    assert without_binding(NEITHER, *objects) == ""
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        pytest.param((), 'persistentvolumeclaim "j-0-data" not found', id="not-made-yet"),
+        pytest.param(
+            (a_claim("j-0-data", owner="another"),),
+            "PVC default/j-0-data was not created for pod default/j-0 (pod is not owner)",
+            id="of-another-pod",
+        ),
+    ],
+)
+def test_without_volume_binding_only_the_limits_look_at_ephemeral_claims(objects: tuple[Any, ...], reason: str) -> None:
+    spec = {"volumes": [{"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}
+
+    assert without_binding(BY_ZONE, *objects, spec=spec) == ""
+    assert without_binding(BY_LIMITS, *objects, spec=spec) == reason
+
+
+def test_without_volume_binding_the_claim_that_comes_later_lets_the_pod_go() -> None:
+    plugins = ["gang", {"name": "predicates", "arguments": {"predicate.VolumeBindingEnable": False}}]
+    scenario = Scenario(a_node("n1"), a_storage_class(), a_job("j", cpu=1, spec=with_claims("data")), plugins=plugins)
+    assert scenario.run().placements == {}
+
+    scenario.add(a_claim())
+
+    assert scenario.run().placements == {"j-0": "n1"}

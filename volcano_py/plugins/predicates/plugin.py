@@ -194,10 +194,12 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return PredicatesArgs(**switches, bind_timeout_s=timeout_s)
 
     def on_session_open(self, ssn: State) -> None:
-        """Keep the session, and say whether claims get volumes in it."""
+        """Keep the session, and say which filters about claims are enabled."""
         self._ssn = ssn
         if ssn.volumes is not None:
             ssn.volumes.binds_claims = self._args.volume_binding
+            ssn.volumes.checks_zones = self._args.volume_zone
+            ssn.volumes.checks_limits = self._args.volume_limits
         self._filters: dict[int, Filter | None] = {}  # by shape id
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
