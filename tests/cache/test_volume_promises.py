@@ -219,10 +219,10 @@ def test_pods_with_claims_wait_while_storage_kinds_cannot_be_read() -> None:
     cache.storage.absent = lambda: ["persistentvolumes"]
     found = cache.snapshot().volumes
     assert found is not None
-    refusals = {need.refusal.text for need in found.needs if need.refusal is not None}
-    assert refusals == {
-        "volume claims wait because this scheduler cannot list and watch persistentvolumes: allow it to"
-    }
+    waits = "volume claims wait because this scheduler cannot list and watch persistentvolumes: allow it to"
+    assert {need.refusal.text for need in found.needs if need.refusal is not None} == {waits}
+    for need in found.needs:
+        assert need.refusal == need.zone_refusal == need.limits_refusal
 
     cache.storage.absent = list
 

@@ -59,6 +59,10 @@ WAY_OF: Final = {
     "volume-binding": "binding",
     "volume-space": "binding",
     "volume-missing": "binding",
+    "volume-affinity-binding": "binding",
+    "volume-affinity-space": "binding",
+    "volume-binding-missing": "binding",
+    "volume-space-missing": "binding",
     "volume-zone": "zone",
 }
 SWITCHES: Final = {"limits": "volume_limits", "binding": "volume_binding", "zone": "volume_zone"}
@@ -167,7 +171,9 @@ class _OurJudge:
         counts = Counter[str]()
         for row in range(len(ssn.state.nodes)):
             reasons = [plugin.reasons[number] for number in np.flatnonzero(refused[:, row])]
-            counts.update([reason.text for reason in reasons if WAY_OF.get(reason.code) == way] or [NOBODY])
+            joined = [reason.text for reason in reasons if WAY_OF.get(reason.code) == way] or [NOBODY]
+            # Volcano joins the reasons of one filter, kube-scheduler counts each.
+            counts.update(text for texts in joined for text in texts.split(", "))
         return counts
 
     def _open(self, pod: Pod, args: PredicatesArgs) -> tuple[Session, TaskInfo, Predicates]:

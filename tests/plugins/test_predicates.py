@@ -17,7 +17,13 @@ from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.predicates.plugin import PredicatesArgs
 
 PASS = "·"
-MARKS = {"": PASS, "node-unschedulable": "u", "node-affinity": "x", "taint-toleration": "t"}
+MARKS = {
+    "": PASS,
+    "node-unschedulable": "u",
+    "node-affinity": "x",
+    "taint-toleration": "t",
+    "node-affinity-conflict": "c",
+}
 
 
 def verdicts(world: World, shape: Shape, args: PredicatesArgs | None = None) -> list[str]:
@@ -79,7 +85,13 @@ def by_name(*requirements: tuple[str, Sequence[str]]) -> NodeTerm:
         pytest.param([by_name(("NotIn", ["n1"]))], "x··", id="field-not-in"),
         pytest.param([by_name(("In", ["n1", "n2"]))], "xxx", id="field-with-two-values"),
         pytest.param([by_name(("Exists", []))], "xxx", id="field-with-another-operator"),
-        pytest.param([by_name(("In", ["n1"]), ("In", ["n2"]))], "xxx", id="fields-that-contradict"),
+        pytest.param([by_name(("In", ["n1"]), ("In", ["n2"]))], "ccc", id="names-that-conflict"),
+        pytest.param([by_name(("In", [])), by_name(("In", ["n1"]), ("In", ["n2"]))], "ccc", id="in-every-term"),
+        pytest.param([by_name(("In", ["n1"]), ("In", ["n2"])), by_name(("In", ["n3"]))], "xx·", id="not-in-every-term"),
+        pytest.param([by_name(("In", ["n1"]), ("In", ["n2"])), term()], "xxx", id="beside-a-term-without-names"),
+        pytest.param([by_name(("In", ["n1", "n2"]), ("In", ["n2", "n3"]))], "xxx", id="lists-with-a-common-name"),
+        pytest.param([by_name(("In", ["n1"]), ("NotIn", ["n1"]))], "xxx", id="names-that-are-excluded"),
+        pytest.param([term(fields=[("a", "In", ["1"]), ("a", "In", ["2"])])], "xxx", id="other-fields-that-conflict"),
         pytest.param([by_name(("In", ["n1"])), by_name(("In", ["n3"]))], "·x·", id="terms-are-alternatives"),
         pytest.param([term(fields=[("spec.x", "NotIn", ["y"])])], "···", id="another-field-reads-as-empty"),
         pytest.param(
@@ -200,6 +212,9 @@ def test_filters_can_be_switched_off_but_the_cordon_stays() -> None:
     assert verdicts(world, shape, PredicatesArgs(node_affinity=False)) == ["t", "u"]
     assert verdicts(world, shape, PredicatesArgs(taint_toleration=False)) == ["x", "u"]
     assert verdicts(world, shape, PredicatesArgs(False, False)) == [PASS, "u"]
+    conflict = a_shape(node_affinity=(by_name(("In", ["n1"]), ("In", ["n2"])),))
+    assert verdicts(world, conflict) == ["c", "c"]
+    assert verdicts(world, conflict, PredicatesArgs(node_affinity=False)) == ["t", "u"]
 
 
 @pytest.mark.parametrize(
@@ -253,6 +268,7 @@ def test_reasons_are_kube_schedulers_texts() -> None:
         "node(s) were unschedulable",
         "node(s) didn't match Pod's node affinity/selector",
         "node(s) had untolerated taint(s)",
+        "plugin NodeAffinity pre-predicates failed pod affinity terms conflict",
         "plugin InterPodAffinity pre-predicates failed parsing pod: a selector of its affinity terms is invalid",
         "plugin PodTopologySpread pre-predicates failed get constraints from pod: a selector of them is invalid",
         "node(s) pod number exceeded",
@@ -271,8 +287,17 @@ def test_reasons_are_kube_schedulers_texts() -> None:
         "node(s) didn't find available persistent volumes to bind",
         "node(s) did not have enough free storage",
         "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+        "node(s) didn't match PersistentVolume's node affinity, "
+        "node(s) didn't find available persistent volumes to bind",
+        "node(s) didn't match PersistentVolume's node affinity, node(s) did not have enough free storage",
+        "node(s) didn't find available persistent volumes to bind, "
+        "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+        "node(s) did not have enough free storage, "
+        "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
     ]
     assert not any(reason.resolvable for reason in Predicates.static_reasons)
+    for reason in (*Predicates.static_reasons, *Predicates.reasons):
+        assert reason.before_nodes == ("pre-predicates failed" in reason.text), reason.text
     assert [reason.code for reason in Predicates.reasons if not reason.resolvable] == [
         "pod-affinity",
         "topology-spread-label",
@@ -281,6 +306,10 @@ def test_reasons_are_kube_schedulers_texts() -> None:
         "volume-binding",
         "volume-space",
         "volume-missing",
+        "volume-affinity-binding",
+        "volume-affinity-space",
+        "volume-binding-missing",
+        "volume-space-missing",
     ]
 
 

@@ -166,6 +166,8 @@ def test_each_node_refuses_for_the_reasons_that_plain_python_finds(seed: int) ->
             continue
         task = ssn.state.task_of(int(ssn.state.tasks.shape[row]))
         assert (volumes.refusal(task) is None) == made.usable(record), f"pod {record.name}"
+        need = volumes.need_of(task)
+        assert need.refusal or not (need.zone_refusal or need.limits_refusal), "a filter refuses what all others take"
         if not made.usable(record):
             continue
         refused = plugin.refusals(task, ssn.state.nodes)

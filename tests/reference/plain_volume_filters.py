@@ -83,9 +83,11 @@ class PlainStorage:
         bound = [self.volumes[claim.volume] for claim in claims if claim.bound]
         if not all(self._in_zones(volume, node) for volume in bound):
             return found | {"volume-zone"}
-        if not all(reaches(volume.node_affinity, self.nodes[node]) for volume in bound):
-            found.add("volume-affinity")
-        return found | self._unbound([claim for claim in claims if not claim.bound], node)
+        binding = self._unbound([claim for claim in claims if not claim.bound], node)
+        if all(reaches(volume.node_affinity, self.nodes[node]) for volume in bound):
+            return found | binding
+        pairs = {f"volume-affinity-{code.removeprefix('volume-')}" for code in binding}
+        return found | (pairs or {"volume-affinity"})
 
     def _unbound(self, claims: Sequence[ClaimRecord], node: str) -> set[str]:
         if any(claim.selected_node not in ("", node) for claim in claims):

@@ -10,6 +10,8 @@ ALNUM = UPPER + UPPER.lower() + DIGITS
 
 def static_reason(shape: Shape, node: NodeRecord) -> str:
     """Return the code of the first filter that refuses, "" if all pass."""
+    if shape.node_affinity and all(_impossible_name(term) for term in shape.node_affinity):
+        return "node-affinity-conflict"
     cordon = TaintRecord("node.kubernetes.io/unschedulable", "", "NoSchedule")
     if node.unschedulable and not any(tolerates(one, cordon) for one in shape.tolerations):
         return "node-unschedulable"
@@ -20,6 +22,11 @@ def static_reason(shape: Shape, node: NodeRecord) -> str:
         if keeps_away and not any(tolerates(one, taint) for one in shape.tolerations):
             return "taint-toleration"
     return ""
+
+
+def _impossible_name(term: NodeTerm) -> bool:
+    lists = [one.values for one in term.fields if one.key == "metadata.name" and one.operator == "In"]
+    return bool(lists) and not any(all(name in values for values in lists) for name in lists[0])
 
 
 def tolerates(tolerance: Tolerance, taint: TaintRecord) -> bool:

@@ -59,6 +59,8 @@ class PodNeed(NamedTuple):
     shared: tuple[SharedVolume, ...] = ()  # volumes of such drivers that other pods use, too
     exclusive: tuple[ClaimKey, ...] = ()  # ReadWriteOncePod claims that other pods use, too
     disks: tuple[Disk, ...] = ()  # disks that the pod names without a claim
+    zone_refusal: Reason | None = None  # why no node will do for VolumeZone alone
+    limits_refusal: Reason | None = None  # why no node will do for NodeVolumeLimits alone
 
 
 NO_NEED: Final = PodNeed()

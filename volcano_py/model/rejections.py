@@ -13,7 +13,7 @@ class Remedy(Enum):
 
     EVICTION = "Unschedulable"
     NONE = "UnschedulableAndUnresolvable"
-    UNKNOWN = "Error"  # the plugin gave only a text
+    UNKNOWN = "Error"  # there is only a text: a plugin gave no more, or failed before it looked at nodes
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,10 +24,13 @@ class Reason:
     code: str
     text: str
     resolvable: bool = False  # an eviction could lift it
+    before_nodes: bool = False  # it holds for the pod itself: no node is looked at, and all of them refuse
 
     @property
     def remedy(self) -> Remedy:
         """Whether an eviction could help."""
+        if self.before_nodes:
+            return Remedy.UNKNOWN
         return Remedy.EVICTION if self.resolvable else Remedy.NONE
 
 

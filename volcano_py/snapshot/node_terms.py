@@ -34,6 +34,16 @@ def matches(shape: Shape, nodes: NodeColumns) -> Bools:
     return result
 
 
+def names_conflict(shape: Shape) -> bool:
+    """Say whether each required term lists node names in several requirements, and no name is in all of its lists."""
+    # A Python loop over the terms of one shape; few shapes name nodes, and it ends at the first term that does not.
+    for term in shape.node_affinity or ():
+        lists = [set(one.values) for one in term.fields if one.key == _NAME_FIELD and one.operator == "In"]
+        if not lists or set.intersection(*lists):
+            return False
+    return bool(shape.node_affinity)
+
+
 def term_matches(term: NodeTerm, nodes: NodeColumns) -> Bools:
     """Say for each node whether a term matches it, shape (n_nodes,); an empty or invalid term never matches."""
     result = np.ones(len(nodes), dtype=bool)

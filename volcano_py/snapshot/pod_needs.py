@@ -60,7 +60,8 @@ def waiting_use(storage: Storage, task: TaskRecord) -> Use:
     """Return the use of a pod that waits for a node."""
     refusal = _refusal(storage, task)
     if refusal is not None:
-        return Use(PodNeed(refusal))
+        by_zone, by_limits = _zone_refusal(storage, task), _limits_refusal(storage, task)
+        return Use(PodNeed(refusal, zone_refusal=by_zone, limits_refusal=by_limits))
     reached: list[Reached] = []
     wanted: list[ClaimRecord] = []
     for use in task.claims:
@@ -112,13 +113,13 @@ def holding_use(storage: Storage, task: TaskRecord) -> Use:
 
 
 def _refusal(storage: Storage, task: TaskRecord) -> Reason | None:
-    """Return why no node will do for a pod, None if one may."""
+    """Return why no node will do for a pod, None if one may; `_zone_refusal` and `_limits_refusal` refuse no other."""
     if storage.problem:
-        return Reason("predicates", "claims-unreadable", storage.problem)
-    found = [(use, storage.claim(ClaimKey(task.namespace, use.name))) for use in task.claims]
+        return _unreadable(storage)
+    found = _found(storage, task)
     for use, claim in found:
         if claim is None and not use.ephemeral:
-            return Reason("predicates", "claim-missing", f'persistentvolumeclaim "{use.name}" not found')
+            return _no_claim(use)
     for use, claim in found:
         refusal = _refused_claim(task, use, claim)
         if refusal is not None:
@@ -127,8 +128,72 @@ def _refusal(storage: Storage, task: TaskRecord) -> Reason | None:
         return _UNBOUND
     for use, claim in found:
         if claim is not None and claim.volume and not use.ephemeral and storage.volume(claim.volume) is None:
-            return Reason("predicates", "volume-missing", f'persistentvolume "{claim.volume}" not found')
+            return _no_volume(claim)
     return None
+
+
+def _zone_refusal(storage: Storage, task: TaskRecord) -> Reason | None:
+    """Return why VolumeZone takes no node for a pod (kube-scheduler v1.36, volumezone: PreFilter), None if it may."""
+    if storage.problem:
+        return _unreadable(storage)
+    for use, claim in _found(storage, task):
+        if use.ephemeral:
+            continue
+        refusal = _no_claim(use) if claim is None else _without_zone(storage, claim)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _without_zone(storage: Storage, claim: ClaimRecord) -> Reason | None:
+    """Return why it is not known, and never will be, in which zone the volume of a claim must be; None if it is."""
+    if claim.volume:
+        return _no_volume(claim) if storage.volume(claim.volume) is None else None
+    known = storage.classes.get(claim.storage_class)
+    if not claim.storage_class:
+        text = "PersistentVolumeClaim had no pv name and storageClass name"
+    elif known is None:
+        text = f'storageclass.storage.k8s.io "{claim.storage_class}" not found'
+    elif not known.binding_mode:
+        text = f'VolumeBindingMode not set for StorageClass "{known.name}"'
+    elif known.binding_mode == WAIT_FOR_FIRST_CONSUMER:
+        return None
+    else:
+        text = "PersistentVolume had no name"
+    return Reason("predicates", "unbound-claims", text)
+
+
+def _limits_refusal(storage: Storage, task: TaskRecord) -> Reason | None:
+    """Return why NodeVolumeLimits takes no node for a pod (kube-scheduler v1.36, nodevolumelimits), None if it may."""
+    if storage.problem:
+        return _unreadable(storage)
+    for use, claim in _found(storage, task):
+        if claim is None:
+            return _no_claim(use)
+        if use.ephemeral and claim.owner != task.uid:
+            return _foreign(task, claim)
+    return None
+
+
+def _found(storage: Storage, task: TaskRecord) -> list[tuple[TaskClaim, ClaimRecord | None]]:
+    return [(use, storage.claim(ClaimKey(task.namespace, use.name))) for use in task.claims]
+
+
+def _unreadable(storage: Storage) -> Reason:
+    return Reason("predicates", "claims-unreadable", storage.problem)
+
+
+def _no_claim(use: TaskClaim) -> Reason:
+    return Reason("predicates", "claim-missing", f'persistentvolumeclaim "{use.name}" not found')
+
+
+def _no_volume(claim: ClaimRecord) -> Reason:
+    return Reason("predicates", "volume-missing", f'persistentvolume "{claim.volume}" not found')
+
+
+def _foreign(task: TaskRecord, claim: ClaimRecord) -> Reason:
+    pod = f"{task.namespace}/{task.name}"
+    return Reason("predicates", "claim-foreign", f"PVC {claim.key} was not created for pod {pod} (pod is not owner)")
 
 
 def _refused_claim(task: TaskRecord, use: TaskClaim, claim: ClaimRecord | None) -> Reason | None:
@@ -141,9 +206,7 @@ def _refused_claim(task: TaskRecord, use: TaskClaim, claim: ClaimRecord | None) 
     if claim.deleting:
         return Reason("predicates", "claim-deleting", f'persistentvolumeclaim "{claim.name}" is being deleted')
     if use.ephemeral and claim.owner != task.uid:
-        pod = f"{task.namespace}/{task.name}"
-        text = f"PVC {claim.key} was not created for pod {pod} (pod is not owner)"
-        return Reason("predicates", "claim-foreign", text)
+        return _foreign(task, claim)
     return None
 
 

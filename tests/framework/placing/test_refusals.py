@@ -13,7 +13,7 @@ from volcano_py.framework.placing.refusals import explain
 from volcano_py.framework.state.info import QueueInfo, TaskInfo
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import QueueRecord, TaintRecord
-from volcano_py.model.rejections import Reason
+from volcano_py.model.rejections import Reason, Remedy
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.predicates import Predicates
@@ -61,6 +61,20 @@ class Both(Moving, StaticPredicate):
 
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
         return np.stack((labelled(nodes, "first"), labelled(nodes, "second")))
+
+
+class Early(Plugin, StaticPredicate):
+    """Refuses the pod itself, or nodes with the label fixed."""
+
+    name = "early"
+    static_reasons = (Reason("early", "fixed", "fixed"), Reason("early", "of-the-pod", "of the pod", before_nodes=True))
+
+    def __init__(self, refuses: bool) -> None:
+        self._refuses = refuses
+
+    def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
+        fixed = labelled(nodes, "fixed").astype(np.int16)
+        return np.full(len(nodes), 2, dtype=np.int16) if self._refuses else fixed
 
 
 def message(labels: list[str], *plugins: Plugin, promises: bool = True, **node: object) -> str:
@@ -118,6 +132,30 @@ def test_reasons_are_in_plugin_order_and_each_plugin_gives_all_of_its_reasons(
 )
 def test_a_node_that_lacks_a_resource_says_only_that_unless_plugins_come_first(promises: bool, expected: str) -> None:
     assert message(["first", ""], Moving(), promises=promises, cpu="500m") == expected
+
+
+@pytest.mark.parametrize("promises", [True, False])
+def test_what_refuses_the_pod_before_any_node_is_looked_at_is_the_reason_of_every_node(promises: bool) -> None:
+    labels = ["fixed first", "first", ""]
+    every, some = "3 nodes are unavailable: 3 of the pod", "3 nodes are unavailable: 1 first, 1 fixed"
+
+    assert message(labels, Fixed(), Moving(), Early(True), promises=promises) == every
+    assert message(labels, Early(True), promises=promises, cpu="500m") == every
+    assert message(labels, Moving(), Early(True), promises=promises, cpu="500m") == every
+    assert message(labels, Early(False), Moving(), promises=promises) == some
+
+
+def test_a_closed_node_keeps_its_own_reason_beside_one_that_refuses_the_pod() -> None:
+    nodes = (a_node("n1", cpu="1m"), a_node("n2", closed="being deleted"))
+    ssn = a_session(World(nodes=nodes, tasks=(a_task("p", SMALL),)), Early(True))
+
+    found = explain(ssn.state, ssn.hooks.nodes, ssn.placement.node_sets, info(ssn, SMALL), promises=True)
+
+    assert found.message == "0/2 nodes are unavailable: 1 node(s) closed: being deleted, 1 of the pod."
+
+
+def test_an_error_before_any_node_is_looked_at_is_no_word_on_evictions() -> None:
+    assert Reason("p", "c", "t", before_nodes=True).remedy is Remedy.UNKNOWN
 
 
 def test_releasing_resources_count_as_lacking_only_if_nothing_can_be_pipelined() -> None:

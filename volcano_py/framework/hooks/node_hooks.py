@@ -67,6 +67,12 @@ class NodeHooks:
         """By number of a verdict: whether an eviction could change it. Number 0 is no refusal."""
         return np.array([True, *(reason.resolvable for reason in self._reasons)], dtype=bool)
 
+    @cached_property
+    def before_nodes(self) -> tuple[int, ...]:
+        """The codes of static reasons that hold before any node is looked at."""
+        static = (code for one in self.filters for code in one.static)
+        return tuple(code for code in static if self._reasons[code - 1].before_nodes)
+
     def reason(self, code: int) -> Reason:
         """Return the reason for a verdict: a code above 0 is a plugin's, a code below 0 is a lacking resource."""
         if code > 0:

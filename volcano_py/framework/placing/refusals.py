@@ -1,7 +1,8 @@
 """Why no node takes a task: the reasons of all nodes, counted as Volcano counts them.
 
-A node that lacks a resource has only that reason. Otherwise the first plugin, in conf order, that refuses the node
-gives all reasons: its early dynamic reasons, then a static one, or else all other dynamic reasons. (Volcano collects
+A reason that holds before any node is looked at (`Reason.before_nodes`) is the only one, and all nodes have it. A node
+that lacks a resource has only that reason. Otherwise the first plugin, in conf order, that refuses the node gives all
+reasons: its early dynamic reasons, then a static one, or else all other dynamic reasons. (Volcano collects
 statuses that an eviction could change until it meets one that no eviction could change, see `Predicate.early`.) So the
 counts of a message may add up to more than the number of nodes.
 """
@@ -31,9 +32,15 @@ def explain(state: State, hooks: NodeHooks, nodes_to_try: NodeSets, task: TaskIn
     nodes = state.nodes
     counts = Counter[int]()
     silent = ~nodes_to_try.shut  # nodes without a reason yet
+    verdicts = hooks.static_verdicts(task)
+    everywhere = 0
+    if verdicts.all():  # such a reason is a verdict on every node that no plugin before it refuses
+        everywhere = next((code for code in hooks.before_nodes if (verdicts == code).any()), 0)
+    if everywhere:
+        counts[everywhere] = int(np.count_nonzero(silent))
+        silent = np.zeros(len(nodes), dtype=bool)
     if promises:
         silent = _lacking(task, nodes.future_idle, silent, counts)
-    verdicts = hooks.static_verdicts(task)
     for plugin in hooks.filters:
         if not silent.any():  # a full cluster: every node lacks a resource
             break
@@ -78,4 +85,5 @@ def _statements(
         expected = f"expected an array of shape ({len(plugin.dynamic)}, {n})"
         raise PluginFailed(plugin.point.plugin.name, plugin.point.method, expected)
     for number, code in enumerate(plugin.dynamic):
-        yield code, refused[number] if number < plugin.early else refused[number] & ~static
+        if refused[number].any():  # most reasons apply to no node
+            yield code, refused[number] if number < plugin.early else refused[number] & ~static

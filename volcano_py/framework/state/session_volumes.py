@@ -38,6 +38,10 @@ class SessionVolumes:
         self.static_row = static_row
         self.binds_claims = False
         """Whether claims get volumes when tasks get nodes; a plugin switches it on."""
+        self.checks_zones = False
+        """Whether the volumes of claims must be in the zone of the node; a plugin switches it on."""
+        self.checks_limits = False
+        """Whether nodes can use only so many volumes; a plugin switches it on."""
         self.version = 0
         """Grows whenever a volume, claim or node is promised or freed."""
         self.used: Floats = found.limits.used.copy()
@@ -77,8 +81,15 @@ class SessionVolumes:
         return self.storage.needs[number] if number else NO_NEED
 
     def refusal(self, task: TaskInfo) -> Reason | None:
-        """Return why no node will do for the claims of tasks like this one, None if one may."""
-        return self.need_of(task).refusal if self.binds_claims else None
+        """Return why no node will do for the claims of tasks like this one, None if one may.
+
+        If claims get no volumes, the other filters about claims still refuse those that they cannot read.
+        """
+        need = self.need_of(task)
+        if self.binds_claims or need.refusal is None:
+            return need.refusal
+        by_zone = need.zone_refusal if self.checks_zones else None
+        return by_zone or (need.limits_refusal if self.checks_limits else None)
 
     def wanted_now(self, need: PodNeed) -> tuple[list[Wanted], list[int]]:
         """Return the unbound claims of a need, and the volumes that this session has promised them, `NONE` for none.

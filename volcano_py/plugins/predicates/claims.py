@@ -8,7 +8,8 @@
     space       its driver must have room for it there, if the driver says how much room it has
     missing     the volume of a bound claim must exist
 
-A node that fails `zone` gives none of the reasons after it.
+A node that fails `zone` gives none of the reasons after it. The others are VolumeBinding's, which gives at most one of
+`affinity` and `missing` and one of `bind` and `space`: the first claim that fails gives the reason.
 """
 
 from typing import Final
@@ -25,6 +26,8 @@ from volcano_py.snapshot.columns import NodeColumns
 
 EXCLUSIVE, ZONE, AFFINITY, BIND, SPACE, MISSING = range(6)
 N_REASONS: Final = 6
+JOINED: Final = ((AFFINITY, BIND), (AFFINITY, SPACE), (BIND, MISSING), (SPACE, MISSING))
+"""The reasons that one node may give together: in texts, such a pair is one reason."""
 _ZONE_LABELS: Final = {  # label -> the name that took its place
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -51,9 +54,11 @@ class ClaimFilter:
                     self._fixed[ZONE] |= ~_zones_row(volumes, reached.zones)
         if volumes.binds_claims:
             for reached in need.reached:
-                if reached.affinity is not None:
-                    self._fixed[AFFINITY] |= ~volumes.matching.reach.nodes_matching(reached.affinity)
-                self._fixed[MISSING] |= reached.missing
+                if reached.missing:
+                    self._fixed[MISSING] |= ~self._fixed[AFFINITY]
+                elif reached.affinity is not None:
+                    out_of_reach = ~volumes.matching.reach.nodes_matching(reached.affinity)
+                    self._fixed[AFFINITY] |= out_of_reach & ~self._fixed[MISSING]
         self._version = -1
         self._refused = self._fixed
 
@@ -141,6 +146,18 @@ class ClaimFilter:
         for key, wanted_values in values.items():
             room |= reach.nodes_with_any(key, wanted_values)
         return room
+
+
+def with_pairs(refused: Bools) -> Bools:
+    """Return which nodes are refused by reason, each pair of `JOINED` as one more reason, shape (10, n_nodes)."""
+    pairs = np.zeros((len(JOINED), refused.shape[1]), dtype=bool)
+    if not refused[[AFFINITY, MISSING]].any():  # every pair has one of them
+        return np.vstack((refused, pairs))
+    singles = refused.copy()
+    for pair, (first, second) in zip(pairs, JOINED, strict=True):
+        pair[:] = refused[first] & refused[second]
+        singles[[first, second]] &= ~pair
+    return np.vstack((singles, pairs))
 
 
 def too_few_local(volumes: SessionVolumes, task: TaskInfo, nodes: NodeColumns) -> Bools | None:

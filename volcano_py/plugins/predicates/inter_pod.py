@@ -1,4 +1,9 @@
-"""The combined filters of one class that depend on other pods or on what volumes they get."""
+"""The combined filters of one class that depend on other pods or on what volumes they get.
+
+Volcano asks them in this order, and a reason that no eviction could resolve is the last one of its node:
+
+    InterPodAffinity -> volumes on the node -> VolumeZone -> PodTopologySpread -> VolumeBinding
+"""
 
 from typing import Final
 
@@ -7,12 +12,13 @@ import numpy as np
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools
-from volcano_py.plugins.predicates.claims import N_REASONS, ClaimFilter
+from volcano_py.plugins.predicates.claims import N_REASONS, ZONE, ClaimFilter
 from volcano_py.plugins.predicates.pod_affinity import AFFINITY, PodAffinity
 from volcano_py.plugins.predicates.spread import NO_LABEL, HardSpread
 
 INTER_POD: Final = 5
 """The number of reasons of `pod_affinity` and `spread` together; those of `claims` follow."""
+_BINDING: Final = slice(INTER_POD + ZONE + 1, INTER_POD + N_REASONS)
 
 
 class Filter:
@@ -66,11 +72,17 @@ class Filter:
         refused = np.zeros((INTER_POD + N_REASONS, self._n_nodes), dtype=bool)
         if self._affinity is not None:
             refused[:3] = self._affinity.refused()
-        if self._spread is not None:
-            refused[3:INTER_POD] = self._spread.refused() & ~refused[AFFINITY]
         if self._claims is not None:
-            refused[INTER_POD:] = self._claims.refused() & ~(refused[AFFINITY] | refused[3 + NO_LABEL])
+            refused[INTER_POD:] = self._claims.refused() & ~refused[AFFINITY]
+        if self._spread is not None:
+            refused[3:INTER_POD] = self._spread.refused() & ~ended(refused)
+            refused[_BINDING] &= ~refused[3 + NO_LABEL]
         return refused
+
+
+def ended(refused: Bools) -> Bools:
+    """Return which nodes have one of these reasons after which VolumeBinding is not asked, shape (n_nodes,)."""
+    return np.asarray(refused[AFFINITY] | refused[INTER_POD + ZONE] | refused[3 + NO_LABEL])
 
 
 def inter_pod_filter(ssn: State, task: TaskInfo, pod_affinity: bool, spread: bool, zone: bool) -> Filter | None:

@@ -29,13 +29,15 @@ from volcano_py.model.pod_needs import NO_NEED
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import Field, Shape
-from volcano_py.plugins.predicates.claims import BIND, EXCLUSIVE, N_REASONS, ZONE, too_few_local
-from volcano_py.plugins.predicates.inter_pod import INTER_POD, Filter, inter_pod_filter
+from volcano_py.plugins.predicates.claims import AFFINITY as VOLUME_AFFINITY
+from volcano_py.plugins.predicates.claims import BIND, EXCLUSIVE, JOINED, MISSING, SPACE, too_few_local, with_pairs
+from volcano_py.plugins.predicates.inter_pod import INTER_POD, Filter, ended, inter_pod_filter
+from volcano_py.plugins.predicates.pod_affinity import AFFINITY as POD_AFFINITY
 from volcano_py.plugins.predicates.volume_limits import disks_taken, too_many_volumes
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
-UNSCHEDULABLE, NODE_AFFINITY, TAINT, UNREADABLE_TERMS, UNREADABLE_SPREAD = range(1, 6)
+UNSCHEDULABLE, NODE_AFFINITY, TAINT, NAMES_CONFLICT, UNREADABLE_TERMS, UNREADABLE_SPREAD = range(1, 7)
 _KEYS: Final = {
     "node_affinity": "predicate.NodeAffinityEnable",
     "taint_toleration": "predicate.TaintTolerationEnable",
@@ -57,6 +59,20 @@ _BIND_TIMEOUT_S: Final = 600.0
 TOO_MANY_PODS, PORTS_TAKEN, TOO_MANY_VOLUMES, DISK_TAKEN = 1, 2, 3, 4
 _ON_NODE: Final = 4
 NO_VOLUME: Final = _ON_NODE + 1 + INTER_POD + BIND
+_OF_BINDING: Final = {
+    VOLUME_AFFINITY: Reason("predicates", "volume-affinity", "node(s) didn't match PersistentVolume's node affinity"),
+    BIND: Reason("predicates", "volume-binding", "node(s) didn't find available persistent volumes to bind"),
+    SPACE: Reason("predicates", "volume-space", "node(s) did not have enough free storage"),
+    MISSING: Reason(
+        "predicates", "volume-missing", "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+    ),
+}
+_PAIRS: Final = ("volume-affinity-binding", "volume-affinity-space", "volume-binding-missing", "volume-space-missing")
+
+
+def _both(code: str, pair: tuple[int, int]) -> Reason:
+    """Return two reasons of VolumeBinding as one, as in Volcano: a filter gives one text per node."""
+    return Reason("predicates", code, ", ".join(_OF_BINDING[number].text for number in pair))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +110,21 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         Reason("predicates", "taint-toleration", "node(s) had untolerated taint(s)"),
         Reason(
             "predicates",
+            "node-affinity-conflict",
+            "plugin NodeAffinity pre-predicates failed pod affinity terms conflict",
+            before_nodes=True,
+        ),
+        Reason(
+            "predicates",
             "pod-affinity-unreadable",
             "plugin InterPodAffinity pre-predicates failed parsing pod: a selector of its affinity terms is invalid",
+            before_nodes=True,
         ),
         Reason(
             "predicates",
             "topology-spread-unreadable",
             "plugin PodTopologySpread pre-predicates failed get constraints from pod: a selector of them is invalid",
+            before_nodes=True,
         ),
     )
     reasons = (
@@ -137,14 +161,8 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             resolvable=True,
         ),
         Reason("predicates", "volume-zone", "node(s) had no available volume zone"),
-        Reason("predicates", "volume-affinity", "node(s) didn't match PersistentVolume's node affinity"),
-        Reason("predicates", "volume-binding", "node(s) didn't find available persistent volumes to bind"),
-        Reason("predicates", "volume-space", "node(s) did not have enough free storage"),
-        Reason(
-            "predicates",
-            "volume-missing",
-            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-        ),
+        *_OF_BINDING.values(),
+        *map(_both, _PAIRS, JOINED),
     )
     early = TOO_MANY_PODS
 
@@ -176,10 +194,12 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return PredicatesArgs(**switches, bind_timeout_s=timeout_s)
 
     def on_session_open(self, ssn: State) -> None:
-        """Keep the session, and say whether claims get volumes in it."""
+        """Keep the session, and say which filters about claims are enabled."""
         self._ssn = ssn
         if ssn.volumes is not None:
             ssn.volumes.binds_claims = self._args.volume_binding
+            ssn.volumes.checks_zones = self._args.volume_zone
+            ssn.volumes.checks_limits = self._args.volume_limits
         self._filters: dict[int, Filter | None] = {}  # by shape id
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
@@ -191,17 +211,22 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             verdicts[~node_terms.matches(shape, nodes)] = NODE_AFFINITY
         if not taints.tolerates_cordon(shape.tolerations):
             verdicts[nodes.unschedulable] = UNSCHEDULABLE
-        unreadable = self._unreadable(shape)
-        if unreadable:
-            verdicts[:] = unreadable
+        before_nodes = self._before_nodes(shape)
+        if before_nodes:
+            verdicts[:] = before_nodes
         return verdicts
 
     def static_part(self, shape: Shape) -> Hashable:
-        """Return selector, affinity and tolerations, and the verdict on inter-pod terms that cannot be read."""
-        return shape.node_selector, shape.node_affinity, shape.tolerations, self._unreadable(shape)
+        """Return selector, affinity and tolerations, and the verdict on the shape itself."""
+        return shape.node_selector, shape.node_affinity, shape.tolerations, self._before_nodes(shape)
 
-    def _unreadable(self, shape: Shape) -> int:
-        """Return the verdict on every node if an inter-pod term of the shape cannot be read, else 0."""
+    def _before_nodes(self, shape: Shape) -> int:
+        """Return the verdict on every node if the shape fails before any node is looked at, else 0.
+
+        In kube-scheduler's order: node names that conflict, then inter-pod terms and constraints that cannot be read.
+        """
+        if self._args.node_affinity and node_terms.names_conflict(shape):
+            return NAMES_CONFLICT
         if self._args.pod_affinity and not shape.pod_terms.readable:
             return UNREADABLE_TERMS
         if self._args.spread and not all(spread.selector.readable for spread in shape.spread if spread.hard):
@@ -224,23 +249,25 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return verdicts
 
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
-        """Return for each of `reasons` the nodes to which it applies, shape (15, n_nodes).
+        """Return for each of `reasons` the nodes to which it applies, shape (19, n_nodes).
 
-        A node that fails required inter-pod affinity gives no further inter-pod reason.
+        Reasons follow each other as in `inter_pod`: after one that no eviction could resolve, a node gives no more.
         """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
         on_node = self._volumes_on_node(task, nodes)
         inter_pod = self.inter_pod_filter(task)
         if inter_pod is None:
-            return np.vstack((full, taken, on_node, np.zeros((INTER_POD + N_REASONS, len(nodes)), dtype=bool)))
+            others = len(self.reasons) - _ON_NODE
+            return np.vstack((full, taken, on_node, np.zeros((others, len(nodes)), dtype=bool)))
         refused = inter_pod.refused()
         refused = refused.copy() if nodes.rows is None else refused[:, nodes.rows]
+        on_node &= ~refused[POD_AFFINITY]
         refused[INTER_POD + EXCLUSIVE] &= ~on_node[1]  # one filter of kube-scheduler, and the first reason counts
         too_few = None if self._ssn.volumes is None else too_few_local(self._ssn.volumes, task, nodes)
         if too_few is not None:
-            refused[INTER_POD + BIND] |= too_few & ~refused[INTER_POD + ZONE]
-        return np.vstack((full, taken, on_node, refused))
+            refused[INTER_POD + BIND] |= too_few & ~ended(refused)
+        return np.vstack((full, taken, on_node, refused[:INTER_POD], with_pairs(refused[INTER_POD:])))
 
     def inter_pod_filter(self, task: TaskInfo) -> Filter | None:
         """Return the filter of a task's class by other pods and volume claims; None if they cannot affect it."""
