@@ -8,9 +8,9 @@ A gang, or a sub-group, with a topology. Each part is placed in one domain, of t
              LCA is the lowest domain above the node's leaf and above the other tasks. It is 1 for their leaf itself.
              If several nodes have the highest score, the part's tasks in the node's leaf are added as above.
 
-Other pods go where domains are fullest. A tier counts ``fading`` times as much as the tier below it:
+Other pods go where domains are fullest. Tier 2 counts ``fading`` times as much as tier 1, and so on:
 
-    node     100 * weight * sum_t fading^t * binpack(domain of the node at tier t) / sum_t fading^t
+    node     100 * weight * sum_t fading^(t-1) * binpack(domain of the node at tier t) / sum_t fading^(t-1)
 
 where binpack is the formula of domains for one pod, 1 for a node without a domain at a tier. (Volcano: plugins/
 network-topology-aware.)
@@ -107,11 +107,11 @@ class NetworkTopologyAware(Plugin, TierLimits, DomainOrder, LeafOrder, NearOrder
             return None
         found = self._binpack(task.request, self._sums.used(), self._sums.allocatable)
         total, weights = np.zeros(len(self._ssn.nodes)), 0.0
-        for number, at_tier in enumerate(self._at_tiers()):  # a Python loop over tiers
-            weight = self._args.fading**number
+        for tier, at_tier in zip(self._ssn.domains.tiers, self._at_tiers(), strict=True):  # a Python loop over tiers
+            weight = self._args.fading ** max(tier.tier - 1, 0)
             total += weight * np.where(at_tier >= 0, found[at_tier], 1.0)
             weights += weight
-        return np.asarray(total * (_BEST * self._args.weight / weights))
+        return np.asarray(total * (_BEST * self._args.weight / weights if weights else 0.0))
 
     def _at_tiers(self) -> Sequence[Codes]:
         """Return the domain of each node at each tier, -1 for none, shape (n_nodes,) each."""
