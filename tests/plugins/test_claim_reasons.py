@@ -59,7 +59,7 @@ def required(kind: str, app: str) -> dict[str, Any]:
 ELSEWHERE = bound(labels={ZONE: "b"})
 NONE_LEFT = (a_claim(), a_csi_node("n1", **{"csi.example.com": 0}), a_csi_node("n2", **{"csi.example.com": 0}))
 LOCAL = (a_claim(storage_class="local"), a_local_class(), a_volume(storage_class="local", node="n3"))
-WANTS_COMPANY, WANTS_NONE = required("podAffinity", "other"), required("podAntiAffinity", "s")
+WANTS_OTHERS, WANTS_NONE = required("podAffinity", "other"), required("podAntiAffinity", "s")
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ WANTS_COMPANY, WANTS_NONE = required("podAffinity", "other"), required("podAntiA
     [
         pytest.param(ELSEWHERE, spread("rack"), [NO_ZONE], id="zone-hides-a-missing-label"),
         pytest.param(ELSEWHERE, spread(HOST), [NO_ZONE], id="zone-hides-skew"),
-        pytest.param(ELSEWHERE, WANTS_COMPANY, [NO_FRIEND], id="affinity-hides-zone"),
+        pytest.param(ELSEWHERE, WANTS_OTHERS, [NO_FRIEND], id="affinity-hides-zone"),
         pytest.param(ELSEWHERE, WANTS_NONE, [AN_ENEMY, NO_ZONE], id="anti-affinity-hides-nothing"),
-        pytest.param(NONE_LEFT, WANTS_COMPANY, [NO_FRIEND], id="affinity-hides-limits"),
+        pytest.param(NONE_LEFT, WANTS_OTHERS, [NO_FRIEND], id="affinity-hides-limits"),
         pytest.param(NONE_LEFT, WANTS_NONE, [AN_ENEMY, TOO_MANY], id="anti-affinity-and-limits"),
         pytest.param(NONE_LEFT, spread(HOST), [TOO_SKEWED, TOO_MANY], id="limits-and-skew"),
         pytest.param(NONE_LEFT, spread("rack"), [NO_LABEL, TOO_MANY], id="limits-come-before-a-missing-label"),
         pytest.param(bound(affinity={ZONE: ["b"]}), spread("rack"), [NO_LABEL], id="a-missing-label-hides-binding"),
         pytest.param(LOCAL, spread("rack"), [NO_LABEL], id="a-missing-label-hides-local-volumes"),
-        pytest.param(LOCAL, WANTS_COMPANY, [NO_FRIEND], id="affinity-hides-local-volumes"),
+        pytest.param(LOCAL, WANTS_OTHERS, [NO_FRIEND], id="affinity-hides-local-volumes"),
         pytest.param(LOCAL, spread(HOST), [UNBOUND, TOO_SKEWED], id="skew-hides-nothing"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_disk_in_use_is_asked_for_after_affinity() -> None:
     standing = [a_pod(f"d-{node}", node=node, spec=disk) for node in ("n1", "n2")]
 
     assert said(*standing, claims=(), **disk) == "2 node(s) had no available disk"
-    assert said(*standing, claims=(), **disk, **WANTS_COMPANY) == f"2 {NO_FRIEND}"
+    assert said(*standing, claims=(), **disk, **WANTS_OTHERS) == f"2 {NO_FRIEND}"
 
 
 FAR = bound(affinity={ZONE: ["b"]})
