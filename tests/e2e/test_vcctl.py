@@ -205,7 +205,7 @@ def test_kubectl_finds_the_plugin_and_completes_it(shell: Shell, tmp_path: Path)
         return [line.partition("\t")[0] for line in lines], last
 
     assert "default" in kubectl("vc", "queue", "list")
-    assert "Usage: kubectl vc job list [FLAGS]" in kubectl("vc", "job", "list", "--help")
+    assert "Usage:\n  kubectl vc job list [flags]\n" in kubectl("vc", "job", "list", "--help")
     assert completed("job", "wa") == (["wait"], ":4")
     assert completed("queue", "get", "-n", "def") == (["default"], ":4")
     assert completed("job", "list", "-n", "volcano-s") == (["volcano-system"], ":4")
