@@ -284,9 +284,17 @@ def test_a_lease_that_is_lost_without_reason_is_found(world: Fabricated) -> None
     assert world.found() == {"the lease is kept"}
 
 
-@pytest.mark.parametrize(("asked_about", "paused"), [(True, False), (False, False), (False, True)])
-def test_a_bind_that_nobody_asks_about_is_found(world: Fabricated, asked_about: bool, paused: bool) -> None:
-    """A process that was paused has just begun to ask."""
+@pytest.mark.parametrize(
+    ("asked_about", "paused", "silent"),
+    [(True, False, False), (False, False, False), (False, True, False), (False, False, True)],
+)
+def test_a_bind_that_nobody_asks_about_is_found(
+    world: Fabricated, asked_about: bool, paused: bool, silent: bool
+) -> None:
+    """A process that was paused has just begun to ask. On a silent connection, a question gets no answer."""
+    if silent:  # full seed 990299
+        strikes = (Strike(0, 40.0, "half-open connections", "scheduler-0"),)
+        world.world.plan = replace(world.world.plan, strikes=strikes)
     entry = SimpleNamespace(task=TaskRef("default", "p", "uid"), assumed_at=0.0)
     machine = world.world.machines["scheduler-0"]
     machine._task, machine.process = SimpleNamespace(), world.one  # type: ignore[assignment]
@@ -302,7 +310,7 @@ def test_a_bind_that_nobody_asks_about_is_found(world: Fabricated, asked_about: 
         with world.asks(world.one, "get", objects.PODS, key=name) as asked:
             invariant.answered(asked, 200)
         invariant.now()
-    assert world.found() == (set() if asked_about or paused else {invariant.name})
+    assert world.found() == (set() if asked_about or paused or silent else {invariant.name})
 
 
 @pytest.mark.parametrize(("phase", "fits"), [("Running", True), ("Pending", False)])
