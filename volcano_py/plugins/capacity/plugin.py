@@ -467,23 +467,22 @@ class Capacity(
         return compared(self.victim_queue_keys(preemptor), left.row, right.row)
 
     def victim_queue_keys(self, preemptor: QueueInfo) -> Floats:
-        """Return sort keys: queues above what they deserve, near relatives of the preemptor's, low priorities, shares.
+        """Return sort keys: queues above what they deserve, then nearest relatives of the preemptor's, then shares.
 
-        Greater shares go first. In a tree the share of the branch where the queue's and the preemptor's paths diverge
-        comes first, then the queue's own share.
+        Queues above what they deserve go by priority before that. Greater shares go first. In a tree the share of the
+        branch where the queue's and the preemptor's paths diverge comes first, then the queue's own share.
         """
         above = (self._held > self._due.deserved) & self._due.deserved_named
         above[PODS_ROW] = False
         found = share_lists(self._held, self._due.measure)
-        keys = [1.0 - above.any(axis=0, keepdims=True)]
+        within = ~above.any(axis=0, keepdims=True)
+        first, priorities = within.astype(float), np.where(within, 0.0, -self._ranks)
         if self.hierarchy:
             queues = range(len(self._queues))
             near = np.array([[self._tree.common(row, preemptor.row) for row in queues]], dtype=float)
             branches = [self._tree.branches(row, preemptor.row)[0] for row in queues]
-            keys += [-near, -self._ranks[None, :], -found[:, branches]]
-        else:
-            keys.append(-self._ranks[None, :])
-        return np.concatenate([*keys, -found])
+            return np.concatenate((first, -near, priorities, -found[:, branches], -found))
+        return np.concatenate((first, priorities, -found))
 
     def loses_first(self, preemptor: QueueInfo, candidates: VictimCandidates) -> Bools:
         """Return the candidates that request nothing that their queue deserves, shape (n,)."""

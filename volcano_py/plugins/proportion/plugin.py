@@ -248,10 +248,11 @@ class Proportion(
         return compared(self.victim_queue_keys(preemptor), left.row, right.row)
 
     def victim_queue_keys(self, preemptor: QueueInfo) -> Floats:
-        """Return sort keys: queues above what they deserve of some resource, then low priorities, then great shares."""
+        """Return sort keys: queues above what they deserve of some resource, by priority, then the greatest share."""
         taken = self._queues.taken
         within = (taken < self._deserved + EPSILON).all(axis=0, keepdims=True)
-        return np.concatenate((within.astype(float), -self._ranks[None, :], -share_lists(taken, self._due)))
+        priorities = np.where(within, 0.0, -self._ranks)
+        return np.concatenate((within.astype(float), priorities, -share_lists(taken, self._due)))
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
         """Permit a job that fits into the capability of its queue, reject any other."""
