@@ -345,6 +345,17 @@ def test_after_a_late_bind_others_may_still_be_told_that_they_wait(
     assert rest.limit(220.0) == until
 
 
+@pytest.mark.parametrize(("narrow", "until"), [(False, 220.0), (True, 280.0)])
+def test_a_text_that_did_not_fit_into_a_narrow_queue_is_told_a_minute_later(
+    world: Fabricated, narrow: bool, until: float
+) -> None:
+    """Short seed 12001760."""
+    rest = next(each for each in world.world.invariants if isinstance(each, Rest))
+    world.world.plan = replace(world.world.plan, narrow=narrow)
+
+    assert rest.limit(220.0) == until
+
+
 def test_after_the_end_of_a_nomination_others_may_still_be_told_that_they_wait(world: Fabricated) -> None:
     """Its room in the queue is free again (full seed 950675)."""
     rest = next(each for each in world.world.invariants if isinstance(each, Rest))

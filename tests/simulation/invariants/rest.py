@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _EVENTS: Final = "events"
 _TOLD_WITHIN_S: Final = 75.0
+_NEXT_MINUTE_S: Final = 60.0
 _REMINDING_JUMP_S: Final = 2100.0
 """With such a jump of a clock, a pod seems to have waited for 45 minutes, though no schedule lasts ten."""
 
@@ -73,9 +74,11 @@ class Rest(Invariant):
         """Return until when something may be written, if all must be decided at ``recovered_at``.
 
         A bind and the end of a nomination change what others wait for, and so does a list, which a scheduler may have
-        got only after a minute without an answer. Pods are told so within a minute, and PodGroups ten seconds later.
+        got only after a minute without an answer. Pods are told so within a minute, and PodGroups ten seconds later. If
+        the work queues take a few objects only, a text that did not fit waits for the next minute.
         """
-        return max(recovered_at, min(self.last_change_at, recovered_at) + _TOLD_WITHIN_S)
+        told_at = max(recovered_at, min(self.last_change_at, recovered_at) + _TOLD_WITHIN_S)
+        return told_at + (_NEXT_MINUTE_S if self.world.plan.narrow else 0.0)
 
 
 class NothingLeftToDecide(Invariant):
