@@ -213,7 +213,12 @@ def columns(cache: ClusterCache) -> dict[str, dict[str, object]]:
         "withheld groups": dict(snapshot.withheld),
         "nominations": {
             str(snapshot.tasks.record(task).ref): snapshot.nodes.names[node]
-            for task, node in zip(*snapshot.nominated, strict=True)
+            for task, node in zip(*snapshot.nominated[:2], strict=True)
+        },
+        "nominations to no node": {
+            # An old commit, in which the simulation runs too, has none.
+            str(snapshot.tasks.record(task).ref): True
+            for task in getattr(snapshot.nominated, "lost", ())
         },
     }
 

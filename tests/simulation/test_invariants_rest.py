@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation import objects
+from tests.simulation import insight, objects, programs
 from tests.simulation.draws import generator
 from tests.simulation.fabricated import Fabricated
 from tests.simulation.invariants import INVARIANTS
@@ -343,6 +343,19 @@ def test_after_a_late_bind_others_may_still_be_told_that_they_wait(
         rest.answered(asked, 201)
 
     assert rest.limit(220.0) == until
+
+
+def test_nominations_to_nodes_that_are_there_or_gone_are_part_of_what_cycles_see(world: Fabricated) -> None:
+    """Short seed 11006482."""
+    world.servers.create(objects.group("g", 1, "default", "1"))
+    for name, node in (("kept", "node-0"), ("lost", "gone")):
+        pod = world.pod(name)
+        world.put(objects.PODS, pod, status={"phase": "Pending", "nominatedNodeName": node})
+
+    found = insight.columns(programs.rebuilt(world.servers))
+
+    assert found["nominations"] == {"default/kept": "node-0"}
+    assert found["nominations to no node"] == {"default/lost": True}
 
 
 @pytest.mark.parametrize(("narrow", "until"), [(False, 220.0), (True, 280.0)])
