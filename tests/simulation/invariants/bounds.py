@@ -77,6 +77,7 @@ class TasksAreBounded(Invariant):
     """While nothing happens, the number of tasks of a process stays the same, and no task is left over.
 
     Compared are the moment at which the system came to rest and the end of the rest, for processes that lived through.
+    A scheduler that has got its lists late begins its work after that.
     """
 
     name = "tasks are bounded"
@@ -88,7 +89,8 @@ class TasksAreBounded(Invariant):
 
     def now(self) -> None:
         """Count the tasks when the system comes to rest."""
-        last = next(each.last_write_at for each in self.world.invariants if isinstance(each, Rest))
+        rest = next(each for each in self.world.invariants if isinstance(each, Rest))
+        last = max(rest.last_write_at, rest.last_change_at)
         if self.world.quiet and self._at <= last and self.world.loop.time() > last + _SETTLED_S:
             self._at = self.world.loop.time()
             self._before = self._counts()
