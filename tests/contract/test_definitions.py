@@ -98,6 +98,9 @@ async def test_deleting_a_definition_deletes_its_objects_and_ends_the_service(ap
     assert answer.meta["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
     await api.until(f"{things.v1}/a", lambda found: "deletionTimestamp" in found.meta, "the object is being deleted")
     assert (await api.get(things.definition)).status == 200
+    refused = await api.post(things.v1, things.an_object("b"))
+    assert (refused.status, refused.reason) == (403, "Forbidden")
+    assert '"b" is forbidden: create not allowed while custom resource definition is terminating' in refused.message
     await api.patch(f"{things.v1}/a", {"metadata": {"finalizers": None}})
     await api.until_gone(things.definition)
     await api.until_gone(things.v1)

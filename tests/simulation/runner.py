@@ -179,7 +179,8 @@ def _too_long(*_: Any) -> None:
 
 
 def _timed(seed: int, size: str) -> Result:
-    signal.setitimer(signal.ITIMER_PROF, TOO_LONG_S)
+    # Again every second: raised in a finalizer or the callback of a weak reference, the exception is ignored.
+    signal.setitimer(signal.ITIMER_PROF, TOO_LONG_S, 1.0)
     try:
         return run_seed(seed, size)
     finally:

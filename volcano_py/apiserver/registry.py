@@ -85,6 +85,8 @@ class Registry:
         place(meta, namespace)
         if namespace:
             self._require_namespace(resource, namespace, meta.get("name", ""))
+        if resource.custom:
+            self._require_definition(resource, meta.get("name", ""))
         generated = not meta.get("name") and bool(meta.get("generateName"))
         if generated:
             meta["name"] = self._free_name(resource, namespace, meta["generateName"])
@@ -315,6 +317,13 @@ class Registry:
             }
             error.details = {**(error.details or {}), "causes": [cause]}
             raise error
+
+    def _require_definition(self, resource: Resource, name: str) -> None:
+        """Refuse new objects of a definition that is being deleted: else its deletion might never end."""
+        found = self.peek("customresourcedefinitions.apiextensions.k8s.io", resource.collection)
+        if found is not None and "deletionTimestamp" in found["metadata"]:
+            why = "create not allowed while custom resource definition is terminating"
+            raise forbidden(resource.group, resource.plural, name, why)
 
     def _validate(self, resource: Resource, obj: Obj, old: Obj | None, context: WriteContext) -> None:
         meta, strategy = obj["metadata"], resource.strategy
