@@ -283,10 +283,8 @@ class Eviction:
         Within a queue they are in the order of `in_order`: what a plugin permits only in part goes to the first ones.
         """
         rows = OrderedTasks(self.hooks.orders, self.unordered.rows).rows[::-1]
-        of_task = self.state.tasks.job[rows]
-        jobs, which = np.unique(of_task, return_inverse=True)
-        keys = [-key[which] for key in self.hooks.orders.plugin_job_keys(jobs.astype(np.intp))]
-        return self.hooks.orders.last_tasks_merged(rows, [self.state.queue_of_job[of_task], *keys])
+        queues = self.state.queue_of_job[self.state.tasks.job[rows]]
+        return self.hooks.orders.last_tasks_merged(rows, [queues, *self._last_jobs_first(rows)])
 
     @cached_property
     def all(self) -> VictimCandidates:
@@ -328,9 +326,12 @@ class Eviction:
         """
         if len(rows) < 2:
             return rows
+        return self.hooks.orders.last_tasks_first(rows, [self.ranks(preemptor, rows), *self._last_jobs_first(rows)])
+
+    def _last_jobs_first(self, rows: Rows) -> list[Floats]:
+        """Return the plugins' keys for the jobs of tasks (n,) in reverse, each (n,): the lowest is evicted first."""
         jobs, which = np.unique(self.state.tasks.job[rows], return_inverse=True)
-        keys = [-key[which] for key in self.hooks.orders.plugin_job_keys(jobs.astype(np.intp))]
-        return self.hooks.orders.last_tasks_first(rows, [self.ranks(preemptor, rows), *keys])
+        return [-key[which] for key in self.hooks.orders.plugin_job_keys(jobs.astype(np.intp))]
 
     def ranks(self, preemptor: QueueInfo, rows: Rows) -> Rows:
         """Return for each task (n,) the place of its queue in the order in which queues lose tasks, shape (n,)."""
