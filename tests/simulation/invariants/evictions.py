@@ -154,7 +154,12 @@ class EvictionsHelp(Invariant):
         return "" if found is None else str(found["spec"].get("queue") or "default")
 
     def _is_asked_elsewhere(self, one: _Eviction, queue: str) -> bool:
-        """Say whether other pods were made in other queues since then: what a queue deserves may have become less."""
+        """Say whether other pods were made in other queues since then: what a queue deserves may have become less.
+
+        With ``capacity`` it does not: there the queue says what it deserves.
+        """
+        if "capacity" in self.world.plan.conf:
+            return False
         since = one.at - _DECIDED_S
         groups = {self.world.truth.pods[uid].group for uid, at in self._created.items() if at >= since}
         return any(self._queue(group) not in ("", queue) for group in groups - {one.of})

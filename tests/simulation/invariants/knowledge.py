@@ -51,9 +51,10 @@ class OverdueIsAskedAbout(Invariant):
     def now(self) -> None:
         """Look for entries of ledgers that nobody has asked about although others were."""
         at = self.world.loop.time()
-        if any(strike.kind in _SILENT and 0 <= at - strike.at <= 2 * _OVERDUE_S for strike in self.world.plan.strikes):
-            return
+        recent = [one for one in self.world.plan.strikes if 0 <= at - one.at <= 2 * _OVERDUE_S and one.kind in _SILENT]
         for machine, cache in _caches(self.world):
+            if any(strike.target in ("", machine.name) for strike in recent):
+                continue
             who = f"{machine.name} {machine.starts}"
             times = self._times.get(who, [])
             first, last_look = self._runs.get(who, (at, at))
