@@ -155,13 +155,17 @@ async def test_a_conflict_is_read_again_and_only_the_status_merged(server, a_wri
     assert found(server)["status"]["phase"] == "Inqueue"
 
 
-async def test_conflicts_that_go_on_are_tried_again_later(server, a_writer):
+async def test_a_conflict_over_an_object_that_has_not_changed_is_tried_again_only_after_a_pause(server, a_writer):
     uid = put_group(server, "g1")
-    fault = server.faults.add(Fault("reply", verb="patch", resource=PODGROUPS, code=409, times=6))
+    fault = server.faults.add(Fault("reply", verb="patch", resource=PODGROUPS, code=409, times=2))
+    writer = a_writer()
 
-    await written(a_writer(), a_status(uid, "Inqueue"))
+    writer.put(a_status(uid, "Inqueue"), 0.0)
+    await asyncio.sleep(0.05)  # the first back-off is 0.1 s at least
+    assert (fault.hits, server.requests.count("get", PODGROUPS)) == (1, 2)
 
-    assert fault.hits == 6
+    assert await writer.drained(5)
+    assert fault.hits == 2
     assert found(server)["status"]["phase"] == "Inqueue"
 
 

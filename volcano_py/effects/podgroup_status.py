@@ -34,7 +34,11 @@ STARTING_S: Final = 2.0
 NEW_TEXT_S: Final = 10.0
 """The same if only the text of a condition is new: why a gang waits changes with every pod that ends anywhere."""
 _TIMEOUT_S: Final = 10.0
-_READS: Final = 4  # how often the object may change meanwhile before the write queue tries again later
+_READS: Final = 4
+"""How often the object may change meanwhile before the write queue tries again later.
+
+A write that is refused although the object has not changed is not tried again here, because it would be refused again.
+"""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -119,24 +123,28 @@ class PodGroupStatusWriter:
         shown = self._dedup.shown(str(key))
         found = self._known(key)
         conflict: errors.ApiError | None = None
+        refused_version = ""
         for _ in range(_READS):
             if found is None:
                 found = await self._read(key)
+            version = found.metadata.resource_version
+            if conflict is not None and version == refused_version:
+                break
             if found.metadata.uid != wanted.uid:
                 # Another of the same name. The cycle decides this status until the watch shows the other one.
-                self._dedup.remember(key, key, _content(wanted), found, shown, found.metadata.resource_version)
+                self._dedup.remember(key, key, _content(wanted), found, shown, version)
                 return "obsolete"
             patch = status_patch(found.status, wanted, self._clock.now())
             if not patch:
-                self._dedup.remember(key, key, _content(wanted), found, shown, found.metadata.resource_version)
+                self._dedup.remember(key, key, _content(wanted), found, shown, version)
                 return "unchanged"
-            body = {"metadata": {"resourceVersion": found.metadata.resource_version}, "status": patch}
+            body = {"metadata": {"resourceVersion": version}, "status": patch}
             try:
                 written = await self._client.patch(
                     PODGROUPS, key.name, body, _PodGroup, namespace=key.namespace, timeout_s=_TIMEOUT_S
                 )
             except errors.Conflict as error:
-                conflict, found = error, None
+                conflict, refused_version, found = error, version, None
                 continue
             self._dedup.remember(key, key, _content(wanted), written, shown, written.metadata.resource_version)
             return "written"

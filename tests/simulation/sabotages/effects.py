@@ -50,9 +50,9 @@ SABOTAGES: Final = (
     Sabotage(
         "status-remembered-before-written",
         "volcano_py/effects/podgroup_status.py",
-        '            body = {"metadata": {"resourceVersion": found.metadata.resource_version}, "status": patch}',
-        "            self._dedup.remember(key, _content(wanted), found, shown, found.metadata.resource_version)\n"
-        '            body = {"metadata": {"resourceVersion": found.metadata.resource_version}, "status": patch}',
+        '            body = {"metadata": {"resourceVersion": version}, "status": patch}',
+        "            self._dedup.remember(key, key, _content(wanted), found, shown, version)\n"
+        '            body = {"metadata": {"resourceVersion": version}, "status": patch}',
         "The status of a PodGroup whose write was refused stays old for ever.",
         ("nothing left to decide",),
         ("* [*] podgroups*|403 [*] [*]|422 [*] [*]",),
