@@ -33,7 +33,7 @@ class Server:
 @contextlib.contextmanager
 def server(kind: str) -> Iterator[Server]:
     """Start an API server: ``embedded``, ``kubelet`` (embedded, with a stand-in that runs pods), or ``real``."""
-    with _real() if kind == "real" else _embedded(*(("--kubelet",) if kind == "kubelet" else ())) as running:
+    with real() if kind == "real" else _embedded(*(("--kubelet",) if kind == "kubelet" else ())) as running:
         yield running
 
 
@@ -99,8 +99,15 @@ def _wait_for(log: Path, process: subprocess.Popen[bytes]) -> str:
 
 
 @contextlib.contextmanager
-def _real() -> Iterator[Server]:
-    options = Options(controller_manager=False, kwok=False, heavy_load=True, taint_new_nodes=False)
+def real(*apiserver_args: str) -> Iterator[Server]:
+    """Start etcd and kube-apiserver, the latter with some more arguments."""
+    options = Options(
+        controller_manager=False,
+        kwok=False,
+        heavy_load=True,
+        taint_new_nodes=False,
+        apiserver_args=apiserver_args,
+    )
     with ControlPlane(options) as plane:
         install(plane.cluster)
         yield Server("real", plane.kubeconfig, dict(plane.processes.running))

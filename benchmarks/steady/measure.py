@@ -4,13 +4,15 @@ import asyncio
 import re
 import time
 from collections import Counter
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
-from benchmarks.servers import Server, cpu_seconds, observed, server
+from benchmarks.servers import Server, cpu_seconds, observed
 from benchmarks.steady import kubelet
+from benchmarks.steady.audit import AuditedServer, audited
 from benchmarks.steady.load import Load, Plan
 from benchmarks.steady.schedulers import Running, SchedulerFile, running
 from benchmarks.steady.times import PodTimes, TimesLog
@@ -75,7 +77,7 @@ class Waits:
 
 def measure(kind: str, load: Load, plan: Plan, scheduler: SchedulerFile, waits: Waits) -> Half:
     """Run one half on a new API server: ``embedded`` or ``real``."""
-    new = observed() if kind == "embedded" else server(kind)
+    new: AbstractContextManager[Server] = observed() if kind == "embedded" else audited()
     with new as api_server, asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_half(api_server, load, plan, scheduler, waits))
 
@@ -149,8 +151,8 @@ def served_writes(text: str) -> Counter[tuple[str, str]]:
 
 async def _times(client: ApiClient, log: TimesLog, api_server: Server) -> dict[str, PodTimes]:
     """Return the times of pods, from the API server itself if it notes them."""
-    if api_server.kind != "observed":
-        return dict(log.pods)
+    if isinstance(api_server, AuditedServer):
+        return api_server.times(log.pods)
     return msgspec.json.decode(await client.get_bytes("/pod-times", timeout_s=60), type=dict[str, PodTimes])
 
 

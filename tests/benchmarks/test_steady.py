@@ -1,12 +1,15 @@
 """The steady load: what is drawn, what the times of pods say, which schedulers run, and a small case in full."""
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
-from benchmarks.steady import halves, samples
+from benchmarks.steady import audit, halves, samples
 from benchmarks.steady.load import MEAN_SIZE, NEVER, SLOTS_PER_NODE, Gang, Load, Plan, draw
 from benchmarks.steady.measure import served_writes
 from benchmarks.steady.schedulers import FOLDER, order, program, read
@@ -148,6 +151,40 @@ def test_only_the_first_time_of_a_state_is_noted() -> None:
 
     assert log.pods == {"a": PodTimes(0, reason=1, bound=2)}
     assert log.without_reason(["a", "unseen"]) == 1
+
+
+def test_the_audit_log_says_when_the_server_got_a_binding_and_had_answered_the_rest() -> None:
+    def line(
+        verb: str, subresource: str, received: float, answered: float, *, code: int = 200, status: Any = None
+    ) -> bytes:
+        return msgspec.json.encode(
+            {
+                "stage": "ResponseComplete",
+                "verb": verb,
+                "objectRef": {"resource": "pods", "subresource": subresource, "namespace": "steady", "name": "a-0"},
+                "responseStatus": {"code": code},
+                "requestObject": None if status is None else {"status": status},
+                "requestReceivedTimestamp": datetime.fromtimestamp(received, UTC).isoformat(),
+                "stageTimestamp": datetime.fromtimestamp(answered, UTC).isoformat(),
+            }
+        )
+
+    unschedulable = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+    log = [
+        line("create", "", 1000.0, 1000.25, code=201),
+        line("patch", "status", 1001.0, 1001.5, status=unschedulable),
+        line("update", "status", 1002.0, 1002.5, status={"phase": "Pending", **unschedulable}),  # a newer text
+        line("create", "binding", 1003.0, 1003.5, code=409),
+        line("create", "binding", 1004.0, 1004.5, code=201),
+        line("patch", "status", 1005.0, 1005.5, status={"phase": "Running", "conditions": [{"type": "Ready"}]}),
+        line("patch", "status", 1006.0, 1006.5, status={"phase": "Succeeded"}),
+    ]
+    seen = {"a-0": PodTimes(3.0, bound=9.0), "b-0": PodTimes(4.0, bound=5.0)}
+
+    found = audit.times(log, seen, -1000.0)
+
+    assert found == {"a-0": PodTimes(0.25, 1.5, 4.0, 6.5), "b-0": PodTimes(4.0, bound=5.0)}
+    assert seen["a-0"] == PodTimes(3.0, bound=9.0)
 
 
 def test_writes_are_read_from_the_metrics_of_an_api_server() -> None:
