@@ -9,6 +9,7 @@ import pytest
 
 from tests.controllers.job.test_collisions import JOBS, put_train
 from tests.controllers.managing import GROUPS, controllers, pod_spec
+from tests.daemon.cluster import event_reasons, events
 from tests.effects.waiting import until
 from volcano_py.api.batch import Job
 from volcano_py.apiserver import ApiServer, Fault
@@ -47,6 +48,14 @@ async def pod_is(user: ApiClient, phase: str, **fields: Any) -> None:
     await user.patch(PODS, POD, body, dict, namespace="default", subresource="status")
 
 
+def put_command(server: ApiServer, job: dict[str, Any], name: str, action: str, **meta: Any) -> None:
+    """Ask for an action on the job."""
+    target = {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "name": "train", "uid": job["metadata"]["uid"]}
+    meta |= {"name": name, "namespace": "default"}
+    body = {"apiVersion": COMMANDS.api_version, "kind": COMMANDS.kind, "metadata": meta, "action": action}
+    server.create({**body, "target": target})
+
+
 @pytest.mark.parametrize("finalizers", [[], ["example.com/keep"]])
 async def test_a_copy_of_a_pod_in_another_namespace_is_no_pod_of_the_job(
     server: ApiServer, finalizers: list[str]
@@ -71,24 +80,35 @@ async def test_a_command_that_is_being_deleted_is_not_carried_out_again(server: 
     async with ApiClient(Credentials(server.url)) as user:
         async with controllers(server.url):
             job = await is_running(server, user, maxRetry=10)
-            target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train"}
             for number in (1, 2):
-                meta = {"name": f"c{number}", "namespace": "default", "finalizers": ["example.com/audit"]}
-                server.create(
-                    {
-                        "apiVersion": "bus.volcano.sh/v1alpha1",
-                        "kind": "Command",
-                        "metadata": meta,
-                        "action": "RestartJob",
-                        "target": {**target, "uid": job["metadata"]["uid"]},
-                    }
-                )
+                put_command(server, job, f"c{number}", "RestartJob", finalizers=["example.com/audit"])
                 await until(lambda number=number: status(server).get("version") == number)
                 await until(lambda: all(map(_is_deleted, server.list("commands.bus.volcano.sh"))))
         async with controllers(server.url):
             await asyncio.sleep(1.5)
 
         assert status(server)["version"] == 2
+
+
+async def test_a_job_goes_on_while_a_command_may_not_be_deleted_and_later_commands_wait(server: ApiServer) -> None:
+    async with ApiClient(Credentials(server.url)) as user:
+        server.faults.add(Fault("reply", verb="delete", resource=COMMANDS.label, code=403, times=1_000_000))
+        async with controllers(server.url):
+            job = await is_running(server, user)
+            put_command(server, job, "first", "AbortJob")
+            await until(lambda: status(server)["state"]["phase"] == "Aborted")
+            assert server.get("pods", POD, "default") is None
+            put_command(server, job, "second", "ResumeJob")
+            await until(lambda: "CommandIssued" in event_reasons(server, "Job", "train"))
+            await until(lambda: any("cannot be deleted" in one["message"] for one in events(server, "Job", "train")))
+            assert status(server)["state"]["phase"] == "Aborted"
+
+        async with controllers(server.url):  # the first is known to be carried out
+            await asyncio.sleep(0.5)
+            assert status(server)["state"]["phase"] == "Aborted"
+            server.faults.clear()
+            await until(lambda: not server.list(COMMANDS.label), 15.0)
+            await until(lambda: status(server)["state"]["phase"] == "Pending")
 
 
 async def test_a_command_for_a_job_that_is_being_deleted_goes_with_the_job(server: ApiServer) -> None:

@@ -57,7 +57,8 @@ class World:
             self.record.put_pod(msgspec.convert(body, JobPod))
         if self.group is not None:
             self.record.put_group(msgspec.convert(self.group, PodGroup))
-        self.record.commands = dict(self.commands)
+        for name, command in self.commands.items():
+            self.record.commands.put(f"{command.metadata.namespace}/{name}", command)
         self._seen_job()
 
     def look(self) -> JobPlan:
@@ -92,7 +93,7 @@ class World:
             queue=msgspec.convert(queue, Queue) if job.spec.queue in self.queues else None,
             priorities=self.priorities,
             claims=self.claims,
-            commands=list(record.commands.values()),
+            commands=record.commands.in_turn(),
             triggers=tuple(record.triggers),
             due=record.armed.due(self.now),
             delayed=record.armed.by_key,
@@ -158,7 +159,8 @@ class World:
     def asks(self, command: Command) -> None:
         """Create a Command for the job."""
         self.commands[command.metadata.name] = command
-        self.record.commands[command.metadata.name] = command
+        meta = command.metadata
+        self.record.commands.put(f"{meta.namespace}/{meta.name}", command)
 
     def edits(self, **spec: Any) -> None:
         """Change the spec of the job."""
@@ -245,7 +247,7 @@ class World:
                 return
             case Delete() if write.resource is COMMANDS:
                 del self.commands[write.name]
-                del record.commands[write.name]
+                record.commands.was_deleted(write)
                 return
             case JsonPatch() if write.resource is VCJOBS:
                 self._name_claims(write)

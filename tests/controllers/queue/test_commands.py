@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tests.controllers.managing import QUEUES, controllers, put_group, put_queue, state
+from tests.controllers.managing import QUEUES, controllers, put_group, put_queue, state, status
 from tests.daemon.cluster import event_reasons, events, stays
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
@@ -126,6 +126,27 @@ async def test_a_command_that_cannot_be_deleted_is_not_carried_out_again(server:
 
         await until(lambda: "CloseQueue" in event_reasons(server, "Queue", "ml"))
         assert [event["count"] for event in events(server, "Queue", "ml")] == [1]
+
+
+async def test_a_queue_goes_on_while_a_command_may_not_be_deleted_and_later_commands_wait(
+    server: ApiServer, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("volcano_py.controllers.queue.controller._REFUSED_S", 0.5)
+    async with controllers(server.url):
+        await put_open_tree(server, "ml")
+        server.faults.add(Fault("reply", verb="delete", resource=LABEL, code=403, times=1_000_000))
+        put_command(server, "CloseQueue", "ml")
+        await until(lambda: state(server, "ml") == "Closed")
+        put_command(server, "OpenQueue", "ml", "later")
+        await until(lambda: "UndeletableCommand" in event_reasons(server, "Queue", "ml"))
+
+        put_group(server, "g", "ml")
+        await until(lambda: status(server, "ml").get("pending") == 1)
+        assert waiting(server) == ["c", "later"]
+        assert state(server, "ml") == "Closed"
+
+        server.faults.clear()
+        await until(lambda: state(server, "ml") == "Open" and not waiting(server))
 
 
 async def test_a_command_that_a_finalizer_keeps_is_carried_out_by_no_later_process(

@@ -30,7 +30,7 @@ from volcano_py.controllers.job.record import Record, take_answered
 from volcano_py.controllers.job.unseen import Created
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
 from volcano_py.kube import errors
-from volcano_py.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODGROUPS, PODS, VCJOBS
+from volcano_py.kube.resource import COMMANDS, PERSISTENT_VOLUME_CLAIMS, PODGROUPS, PODS, VCJOBS
 
 log = structlog.get_logger()
 
@@ -53,6 +53,7 @@ class _Collision(errors.Conflict):
 
 _REFUSALS: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.NotFound, _Collision)
 """Reasons why an object cannot be written that do not go away by themselves."""
+_REFUSED_FOR_GOOD: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest)
 
 
 _EVENTS_OF_REFUSALS: Final = {
@@ -183,14 +184,13 @@ class CarryOut:
             self._metrics.job_phase(f"{job.metadata.namespace}/{job.metadata.name}", job.spec.queue, after)
 
     async def _write(self, record: Record, write: Write) -> None:
+        if isinstance(write, Delete) and write.resource is COMMANDS:
+            await self._delete_command(record, write)
+            return
         before = "" if record.group is None else record.group.metadata.resource_version
         answer = await self._writer.answered(write)
         if isinstance(write, Delete):
-            if write.resource is PODGROUPS:
-                record.remove_group(write.uid, answered=True)
-            else:
-                record.commands.pop(f"{write.namespace}/{write.name}", None)
-                record.settled.add(write.uid)
+            record.remove_group(write.uid, answered=True)
         elif answer and write.resource is PODGROUPS:
             if isinstance(write, Patch):
                 self._note_unheeded(record, write, answer, before)
@@ -206,6 +206,26 @@ class CarryOut:
             raise _NotYet("patch", path, "it is gone, and the watch still shows it")
         elif isinstance(write, Create) and answer is None:  # it may be that of an earlier job: the watch will tell
             raise _NotYet("create", write.resource.label, "a claim of that name exists, and the watch does not show it")
+
+    async def delete_answered(self, record: Record) -> None:
+        """Try again to delete a Command that was answered, if it is time."""
+        if (delete := record.commands.due(self._clock.monotonic())) is not None:
+            await self._delete_command(record, delete)
+
+    async def _delete_command(self, record: Record, delete: Delete) -> None:
+        """Delete a Command that was answered; if that is refused, the job goes on without it."""
+        try:
+            await self._writer.answered(delete)
+        except _REFUSED_FOR_GOOD as error:
+            log.warning("command cannot be deleted", command=f"{delete.namespace}/{delete.name}", error=str(error))
+            if record.commands.was_refused(delete, self._clock.monotonic()) and record.job is not None:
+                text = (
+                    f"Command {delete.namespace}/{delete.name} was answered, but cannot be deleted, and later Commands "
+                    f"for this job wait until it is gone: {error}"
+                )
+                self._events.record(acting.event(record.job, keys.EVENT_WARNING, acting.EVENT_COMMAND, text))
+        else:
+            record.commands.was_deleted(delete)
 
     def _note_unheeded(self, record: Record, write: Patch, answer: bytes, before: str) -> None:
         """Note a patch of the PodGroup that changed nothing: its version is still the one before."""

@@ -191,8 +191,7 @@ class JobController:
         owner = self._key_of(after)
         record = self._records.get(owner)
         if record is not None and record.job is not None:
-            if after.metadata.uid not in record.settled:
-                record.commands[key] = after
+            if record.commands.put(key, after):
                 self._queue.add(owner)
             return
         self._early.setdefault(_job_of(after), {})[key] = after
@@ -205,14 +204,14 @@ class JobController:
             del self._early[_job_of(command)]
         record = self._records.get(self._key_of(command))
         if record is not None:
-            record.commands.pop(key, None)
+            record.commands.remove(key)
 
     def _take_early_commands(self, record: Record, job: Job) -> None:
         """Hand over the Commands that came before their job was known, all at once: the oldest is carried out first."""
         name = f"{job.metadata.namespace}/{job.metadata.name}"
         for key, command in list(self._early.get(name, {}).items()):
             if command.target.uid in ("", job.metadata.uid):
-                record.commands[key] = self._early[name].pop(key)
+                record.commands.put(key, self._early[name].pop(key))
         if not self._early.get(name, True):
             del self._early[name]
 
@@ -251,6 +250,7 @@ class JobController:
             if record is None or record.job is None or record.gone or not self._served(VCJOBS):
                 return
             await self._carry_out.confirm(record)
+            await self._carry_out.delete_answered(record)
             self._tell_plugin_news(record)
             now = self._clock.now()
             plan = decision.plan(self._observe(record), now)
@@ -265,8 +265,13 @@ class JobController:
             self._queue.add_later(key, self._pause_s(key))
             return
         self._restless.pop(key, None)
-        overdue_s = record.unseen.next_overdue_s(self._clock.monotonic())
-        waits = [plan.look_again_s, record.armed.next_due_s(self._clock.now()), overdue_s]
+        now_s = self._clock.monotonic()
+        waits = [
+            plan.look_again_s,
+            record.armed.next_due_s(self._clock.now()),
+            record.unseen.next_overdue_s(now_s),
+            record.commands.next_due_s(now_s),
+        ]
         if any(wait is not None for wait in waits):
             self._queue.add_later(key, min(wait for wait in waits if wait is not None))
 
@@ -292,7 +297,7 @@ class JobController:
             queue=self._queues.get(job.spec.queue),
             priorities=self._priorities,
             claims=self._claims.objects,
-            commands=sorted(record.commands.values(), key=_age),
+            commands=record.commands.in_turn(),
             answered=record.answered,
             triggers=tuple(record.triggers),
             due=record.armed.due(self._clock.now()),
@@ -345,14 +350,14 @@ class JobController:
     async def _pass_on(self, command: Command, key: str, record: Record, job: Job) -> None:
         """Hand a Command without uid that was for the last job of that name to its successor, if it may mean that."""
         meta = command.metadata
-        if key in record.commands or meta.uid in record.settled:
+        if key in record.commands or record.commands.has_answered(meta.uid):
             return  # it was handed over when the job appeared
         if objects.is_older(meta, job.metadata):
             text = f"Command {key} is dropped: it is older than this job, and names another one that is gone"
             self._events.record(acting.event(job, keys.EVENT_WARNING, acting.EVENT_COMMAND, text))
             await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
             return
-        record.commands[key] = command
+        record.commands.put(key, command)
         self._queue.add(record.key)
 
     def _report_failure(self, key: str, error: errors.ApiError) -> None:
@@ -409,9 +414,3 @@ def _is_for_a_job(command: Command) -> bool:
 
 def _job_of(command: Command) -> str:
     return f"{command.metadata.namespace}/{command.target.name}"
-
-
-def _age(command: Command) -> tuple[float, int, str]:
-    meta = command.metadata
-    created, version = meta.creation_timestamp, meta.resource_version
-    return (created.timestamp() if created else 0.0, int(version) if version.isdigit() else 0, meta.name)

@@ -10,11 +10,12 @@ from functools import partial
 
 import msgspec
 
-from volcano_py.api.batch import Command, Job, Task
+from volcano_py.api.batch import Job, Task
 from volcano_py.api.job_defaults import with_defaults
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.job import bookkeeping, checks, delays, happenings, phases, pod_group, policies, takeover
 from volcano_py.controllers.job.applied import AppliedObjects
+from volcano_py.controllers.job.commands import JobCommands
 from volcano_py.controllers.job.delays import ArmedActions
 from volcano_py.controllers.job.happenings import Trigger
 from volcano_py.controllers.job.members import Member, Members
@@ -37,9 +38,7 @@ class Record:
         """With defaults; None while only pods of it have been seen."""
         self.members = Members()
         self.group: PodGroup | None = None
-        self.commands: dict[str, Command] = {}
-        self.settled: set[str] = set()
-        """uids of the Commands that were carried out and deleted; the watch may still show them."""
+        self.commands = JobCommands()
         self.triggers: deque[Trigger] = deque()
         self.answered: Mapping[str, str] = {}
         """Notes about what another program has answered before the first look."""
@@ -317,7 +316,7 @@ def back_again(known: Record) -> Record:
     """
     record = Record(known.key, known._plugin_table)
     record.members, record.group, record.unseen, record._gone = known.members, known.group, known.unseen, known._gone
-    record.commands, record.settled = known.commands, known.settled
+    record.commands = known.commands
     return record
 
 

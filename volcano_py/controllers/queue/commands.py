@@ -18,6 +18,8 @@ CLOSE: Final = "CloseQueue"
 SYNC: Final = "SyncQueue"
 UNKNOWN: Final = "UnknownCommand"
 """The reason of the event about a command that no queue knows."""
+UNDELETABLE: Final = "UndeletableCommand"
+"""The reason of the event about a command that was answered and stays."""
 LATE: Final = "CommandWithoutTarget"
 """The reason of the event about a command whose queue does not exist."""
 

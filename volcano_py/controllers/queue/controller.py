@@ -16,6 +16,7 @@ from volcano_py.controllers.queue.known import KnownQueues
 from volcano_py.controllers.recent import Recent
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Delete
+from volcano_py.kube import errors
 from volcano_py.kube.informer import Informers
 from volcano_py.kube.resource import COMMANDS, QUEUES
 from volcano_py.kube.workqueue import WorkQueue
@@ -26,6 +27,7 @@ log = structlog.get_logger()
 
 _WAITS_S: Final = 0.5  # until the next look at a command that has to wait
 _DONE_S: Final = 86400.0  # how long a command that cannot be deleted is remembered
+_REFUSED_S: Final = 60.0  # until the next attempt to delete it
 _PATIENCE_S: Final = 30.0  # how long a command waits for a queue that the watch does not show
 
 
@@ -46,6 +48,7 @@ class QueueController:
         self._children: dict[str, set[str]] = {}  # queue -> queues that name it as their parent
         self._known = KnownQueues()
         self._commands: View[Command] = View(commands.is_for_queues)
+        self._undeletable: Recent[str] = Recent(context.clock, _REFUSED_S)  # their uids
         self._orders: dict[str, dict[str, float]] = {}  # queue -> its commands, and when they were first seen
         self._deleted: Recent[str] = Recent(context.clock)  # uids of commands that the watch may still show
         self._done: Recent[str] = Recent(context.clock, _DONE_S)  # uids of commands that only have to be deleted
@@ -150,7 +153,9 @@ class QueueController:
         if queue is None and name in self._required and await self._writer.write(decision.missing(name)):
             log.info("queue created", queue=name)
         command = self._next_command(name)
-        if command is not None:
+        if command is not None and command.metadata.uid in self._undeletable:
+            self._queue.add_later(name, _REFUSED_S)  # others wait as well: the next process may carry it out again
+        elif command is not None:
             if await self._carry_out(queue, command):
                 return  # its deletion is the next change of this queue
             self._queue.add_later(name, _WAITS_S)
@@ -193,7 +198,7 @@ class QueueController:
         return min(waiting, key=commands.place, default=None)
 
     async def _carry_out(self, queue: CountedQueue | None, command: Command) -> bool:
-        """Carry out a command and delete it; return False if its queue is not there yet."""
+        """Carry out a command and delete it; return False if its queue is not there yet, or it cannot be deleted."""
         meta = command.metadata
         if meta.uid not in self._done:
             if queue is None or queue.metadata.uid != command.target.uid:
@@ -207,9 +212,24 @@ class QueueController:
             else:
                 await self._synchronise(queue, command.action)
             self._done.add(meta.uid)
-        await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
+        try:
+            await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
+        except (errors.Forbidden, errors.Invalid, errors.BadRequest) as error:
+            self._report_undeletable(queue, command, error)
+            return False
         self._deleted.add(meta.uid)
         return True
+
+    def _report_undeletable(self, queue: CountedQueue | None, command: Command, error: errors.ApiError) -> None:
+        name = f"{command.metadata.namespace}/{command.metadata.name}"
+        self._undeletable.add(command.metadata.uid)
+        log.warning("command cannot be deleted", command=name, error=str(error))
+        if queue is not None:
+            text = (
+                f"Command {name} was answered, but cannot be deleted, and later Commands for this queue wait until it "
+                f"is gone: {error}"
+            )
+            self._events.record(decision.event(queue, keys.EVENT_WARNING, commands.UNDELETABLE, text))
 
     def _report_lost(self, command: Command) -> None:
         meta, target = command.metadata, command.target
