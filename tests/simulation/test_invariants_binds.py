@@ -101,6 +101,23 @@ def test_a_node_that_shrank_counts_as_shown(world: Fabricated, known: bool) -> N
     assert world.found() == ({"no node above its allocatable"} if known else set())
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_node_that_grew_counts_as_shown_to_the_later_decision_that_took_effect_first(
+    world: Fabricated, known: bool
+) -> None:
+    world.servers.create(objects.node("small", 3))
+    first, second, before = world.pod("p1", "2"), world.pod("p2", "2"), world.shown()
+    world.decide(world.one, first, "small", before)
+    node = world.current(objects.NODES, "small")
+    room = {**node["status"]["allocatable"], "cpu": "4"}
+    world.put(objects.NODES, node, status={**node["status"], "allocatable": room})
+    world.at(2.0)
+    world.decide(world.one, second, "small", world.shown() if known else before)
+    world.bind(world.one, second, "small")
+    world.bind(world.one, first, "small")
+    assert world.found() == (set() if known else {"no node above its allocatable"})
+
+
 def test_a_decision_for_an_unknown_node_is_found(world: Fabricated) -> None:
     world.decide(world.one, world.pod("p"), "node-7")
     assert world.found() == {"binds go to open nodes"}

@@ -93,7 +93,9 @@ class WithinAllocatable(Invariant):
       decision.
 
     Pods that have ended, and pods that are gone, do not count; terminating ones do. The node has what the watch had
-    shown at the snapshot. So nothing counts that it could not know, and its own binds always count.
+    shown at the snapshot. So nothing counts that it could not know, and its own binds always count. A pod of its own
+    that took effect first may have been decided later, when the node had grown: then the node has what was shown for
+    that decision, which knew of both.
     """
 
     name = "no node above its allocatable"
@@ -101,6 +103,7 @@ class WithinAllocatable(Invariant):
     def __init__(self, world: "World") -> None:
         super().__init__(world)
         self._decisions = _Decisions()
+        self._carried_out: dict[tuple[Process, str], _Decision] = {}  # by uid of the pod
         self._confirmed: dict[Process, set[str]] = {}  # uids of bound pods that were shown as bound once
 
     def cycle(self, process: Process, shown: Shown) -> None:
@@ -125,16 +128,21 @@ class WithinAllocatable(Invariant):
         decision = self._decisions.behind(asked, pod.uid)
         if decision is None or _too_late(pod):
             return
-        room = truth.room.get(decision.shown.node(pod.node))
-        if room is None:
-            return  # see BindsToOpenNodes
+        self._carried_out[asked.client, pod.uid] = decision
         seen = self._confirmed.get(asked.client, set())
-        held = pod.request
+        held, shown = pod.request, [decision.shown]
         for other in truth.on_node.get(pod.node, {}).values():
             if other is not pod and _counts(other, asked.client, decision.shown, seen):
                 held = held.plus(other.request)
-        if beyond := held.beyond(room):
-            self.violated(f"{asked.client.name} has bound {event.stored.key} to {pod.node}: {beyond} are held now")
+                later = self._carried_out.get((asked.client, other.uid))
+                if later is not None and later.shown.at > decision.shown.at:
+                    shown.append(later.shown)
+        rooms = [truth.room.get(each.node(pod.node)) for each in shown]
+        if None in rooms:
+            return  # see BindsToOpenNodes
+        beyond = [held.beyond(room) for room in rooms if room is not None]
+        if all(beyond):
+            self.violated(f"{asked.client.name} has bound {event.stored.key} to {pod.node}: {beyond[0]} are held now")
 
 
 def _too_late(pod: PodTruth) -> bool:
