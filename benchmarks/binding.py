@@ -124,14 +124,13 @@ async def ours(
     if case.get("complete"):
         await cluster.make_groups(client, namespace, case["gangs"], min_member)
     async with BindWatch(client, namespace) as watch, daemon(running.kubeconfig) as scheduler:
-        before = await scheduler.requests()
         clock = _Clock(running, scheduler.pid)
         if not case.get("complete"):
             await cluster.make_groups(client, namespace, case["gangs"], min_member)
         result = clock.read(await watch.until(len(pods)))
         result["peak_mib"] = peak_memory_mib(scheduler.pid)
         await asyncio.sleep(settles_s)
-        writes = _writes(await scheduler.requests() - before, len(pods))
+        writes = _writes(await scheduler.requests(), len(pods))
     await cluster.clean(client, namespace)
     return result, writes
 
