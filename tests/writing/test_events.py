@@ -3,6 +3,7 @@ import random
 
 import pytest
 
+from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.kube import errors
 from volcano_py.model.decisions import RecordEvent
@@ -127,6 +128,26 @@ async def test_too_many_events_are_dropped_and_counted(server, a_recorder, regis
 
     assert len(events(server)) == 2
     assert registry.get_sample_value("volcano_py_events_dropped_total") == 1
+
+
+async def test_an_eviction_does_not_wait_behind_a_thousand_pods_without_room(server, a_recorder):
+    recorder = a_recorder(options=WriteQueueOptions(rate_per_s=1, burst=1, capacity=3))
+    for number in range(5):
+        recorder.record(RecordEvent("Pod", "default", f"p{number}", "u", "Warning", "FailedScheduling", "no room"))
+
+    recorder.record(RecordEvent("Pod", "default", "victim", "u", "Warning", "Evict", "by preempt"))
+
+    await until(lambda: "Evict" in {event["reason"] for event in events(server)}, 0.9)
+
+
+async def test_an_event_has_the_time_at_which_it_happened_and_not_that_of_its_write(server, a_recorder):
+    recorder = a_recorder(options=WriteQueueOptions(rate_per_s=100, burst=100, delay_s=1.1))
+
+    recorder.record(UNREADY)
+    await until(lambda: events(server))
+
+    (event,) = events(server)
+    assert event["firstTimestamp"] == event["lastTimestamp"] < event["metadata"]["creationTimestamp"]
 
 
 async def test_a_long_message_is_cut(server, a_recorder):

@@ -1,9 +1,15 @@
-"""Events, written at a modest rate: a repeat raises the count of an event; when too many wait, new ones are dropped."""
+"""Events, written at a modest rate: a repeat raises the count of an event; when too many wait, new ones are dropped.
 
+What a scheduler says about every pod and gang, again and again, has a write queue of its own. A thousand pods that wait
+can fill it for a minute, and an event about an eviction or a mistake does not wait behind them.
+"""
+
+import asyncio
 import itertools
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -20,6 +26,8 @@ from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
 NAME: Final = "event"
+SCHEDULING_NAME: Final = "scheduling event"
+_OF_SCHEDULING: Final = frozenset({keys.EVENT_SCHEDULED, keys.EVENT_FAILED_SCHEDULING, keys.EVENT_UNSCHEDULABLE})
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=100, burst=100, workers=4, capacity=10_000)
 _TIMEOUT_S: Final = 10.0
 _REMEMBERED: Final = 4096  # events whose repeats are counted on them
@@ -37,6 +45,18 @@ _API_VERSIONS: Final[Mapping[str, str]] = {
     "Lease": "coordination.k8s.io/v1",
 }
 _CLUSTER_NAMESPACE: Final = "default"  # where events about objects without a namespace are kept
+
+
+class _Times(NamedTuple):
+    """How often an event has happened while it waited, and when."""
+
+    times: int
+    first: datetime
+    last: datetime
+
+    def and_then(self, later: "_Times") -> "_Times":
+        """Return both together."""
+        return _Times(self.times + later.times, self.first, later.last)
 
 
 class _Written(NamedTuple):
@@ -69,49 +89,50 @@ class EventRecorder:
         self._clock = clock
         self._names = itertools.count()
         self._written: OrderedDict[RecordEvent, _Written] = OrderedDict()
-        self._write_queue: WriteQueue[RecordEvent, int] = WriteQueue(
-            NAME,
-            self._write,
-            options,
-            metrics,
-            clock=clock,
-            rng=rng,
-            merge=int.__add__,
-            hold=hold,
-            outage=client.outage,
-        )
+
+        def queue(name: str) -> WriteQueue[RecordEvent, _Times]:
+            merge = _Times.and_then
+            outage = client.outage
+            return WriteQueue(
+                name, self._write, options, metrics, clock=clock, rng=rng, merge=merge, hold=hold, outage=outage
+            )
+
+        self._of_scheduling, self._others = queue(SCHEDULING_NAME), queue(NAME)
 
     @property
     def backlog(self) -> int:
         """How many events wait."""
-        return self._write_queue.backlog
+        return self._of_scheduling.backlog + self._others.backlog
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing."""
-        self._write_queue.start(supervisor)
+        self._of_scheduling.start(supervisor)
+        self._others.start(supervisor)
 
     def record(self, event: RecordEvent) -> None:
-        """Take an event; if an equal one waits already, its count grows."""
-        if not self._write_queue.put(event, 1):
+        """Take an event that happens now; if an equal one waits already, its count grows."""
+        now = self._clock.now()
+        queue = self._of_scheduling if event.reason in _OF_SCHEDULING else self._others
+        if not queue.put(event, _Times(1, now, now)):
             self._metrics.dropped_event()
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits; say whether all was written in time."""
-        return await self._write_queue.drained(timeout_s)
+        return all(await asyncio.gather(self._others.drained(timeout_s), self._of_scheduling.drained(timeout_s)))
 
-    async def _write(self, event: RecordEvent, times: int) -> str:
+    async def _write(self, event: RecordEvent, happened: _Times) -> str:
         before = self._written.get(event)
         if before is not None and self._clock.monotonic() - before.at <= _REPEATS_WITHIN_S:
-            if await self._raise_count(event, before, times):
+            if await self._raise_count(event, before, happened):
                 return "written"
             self._written.pop(event, None)  # it may be forgotten already
-        await self._create(event, times)
+        await self._create(event, happened)
         return "written"
 
-    async def _raise_count(self, event: RecordEvent, before: _Written, times: int) -> bool:
+    async def _raise_count(self, event: RecordEvent, before: _Written, happened: _Times) -> bool:
         """Count a repeat on the existing event; return False if it is gone."""
-        count = before.times + times
-        body = {"count": count, "lastTimestamp": wire_time(self._clock.now())}
+        count = before.times + happened.times
+        body = {"count": count, "lastTimestamp": wire_time(happened.last)}
         namespace = event.namespace or _CLUSTER_NAMESPACE
         try:
             await self._client.patch(EVENTS, before.name, body, _Event, namespace=namespace, timeout_s=_TIMEOUT_S)
@@ -120,12 +141,12 @@ class EventRecorder:
         self._remember(event, _Written(before.name, count, self._clock.monotonic()))
         return True
 
-    async def _create(self, event: RecordEvent, times: int) -> None:
-        body = self._body(event, times)
+    async def _create(self, event: RecordEvent, happened: _Times) -> None:
+        body = self._body(event, happened)
         name = body["metadata"]["name"]
         path = EVENTS.collection(event.namespace or _CLUSTER_NAMESPACE)
         await self._client.post_bytes(path, msgspec.json.encode(body), timeout_s=_TIMEOUT_S)
-        self._remember(event, _Written(name, times, self._clock.monotonic()))
+        self._remember(event, _Written(name, happened.times, self._clock.monotonic()))
 
     def _remember(self, event: RecordEvent, written: _Written) -> None:
         self._written[event] = written
@@ -133,10 +154,8 @@ class EventRecorder:
         if len(self._written) > _REMEMBERED:
             self._written.popitem(last=False)
 
-    def _body(self, event: RecordEvent, times: int) -> dict[str, Any]:
-        now = self._clock.now()
-        stamp = wire_time(now)
-        unique = int(now.timestamp() * 1_000_000) * 1000 + next(self._names) % 1000
+    def _body(self, event: RecordEvent, happened: _Times) -> dict[str, Any]:
+        unique = int(self._clock.now().timestamp() * 1_000_000) * 1000 + next(self._names) % 1000
         namespace = event.namespace or _CLUSTER_NAMESPACE
         message = event.message if len(event.message) <= _LONGEST else f"{event.message[: _LONGEST - 3]}..."
         return {
@@ -153,9 +172,9 @@ class EventRecorder:
             "type": event.type,
             "reason": event.reason,
             "message": message,
-            "count": times,
-            "firstTimestamp": stamp,
-            "lastTimestamp": stamp,
+            "count": happened.times,
+            "firstTimestamp": wire_time(happened.first),
+            "lastTimestamp": wire_time(happened.last),
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._component,
