@@ -297,6 +297,28 @@ def test_the_queue_may_deserve_less_when_pods_of_another_queue_come(world: Fabri
     assert world.rest("evictions help") == (set() if later and queue == "other" else {"evictions help"})
 
 
+@pytest.mark.parametrize("later", [True, False])
+def test_a_gang_may_not_be_complete_any_more_when_pods_of_it_end(world: Fabricated, later: bool) -> None:
+    """The room was for the last of them (short seed 16000726)."""
+    victim, member = world.pod("victim"), world.pod("member", group="big")
+    world.pod("waits", group="big")
+    world.servers.create(objects.group("big", 2, "default", "1"))
+    for pod, node in ((victim, "node-0"), (member, "node-1")):
+        world.decide(world.one, pod, node)
+        world.bind(world.one, pod, node)
+    world.at(5.0)
+    if not later:
+        world.put(objects.PODS, member, status={"phase": "Failed"})
+    world.at(6.0)
+    world.evict(world.one, victim, "node-0", "big")
+    with world.asks(world.one, "delete", "pods"):
+        world.remove(objects.PODS, "default/victim")
+    world.at(7.0)
+    if later:
+        world.put(objects.PODS, member, status={"phase": "Failed"})
+    assert world.rest("evictions help") == (set() if later else {"evictions help"})
+
+
 def test_an_eviction_that_nobody_decided_is_found(world: Fabricated) -> None:
     world.pod("victim")
     with world.asks(world.one, "delete", "pods"):

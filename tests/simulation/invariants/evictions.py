@@ -62,7 +62,7 @@ class EvictionsHelp(Invariant):
     later and may come first; pods or PodGroups that were made later, as by the restart of a job; a PodGroup that was
     made again while its pods ran, because its queue seemed to hold less until then; pods of other queues that were made
     later, because its queue may deserve less since then; pods of higher priority that waited beyond the minimum of
-    their job (they evict nobody, but come first when there is room); or the beneficiary's end.
+    their job (they evict nobody, but come first when there is room); or the end of the beneficiary, or of a pod of it.
     """
 
     name = "evictions help"
@@ -71,7 +71,8 @@ class EvictionsHelp(Invariant):
         super().__init__(world)
         self._decided: dict[tuple[Process, str], tuple[Evict, float]] = {}
         self._done: list[_Eviction] = []
-        self._lost: dict[str, float] = {}  # group -> when it lost a pod last
+        self._lost: dict[str, float] = {}  # group -> when a pod of it was gone or ended last
+        self._ended: set[str] = set()  # uids of pods
         self._placed: dict[str, float] = {}  # group -> when one of its pods got a node, or was refused one, last
         self._created: dict[str, float] = {}  # uid of a pod -> when it was made
         self._groups: dict[str, float] = {}  # group -> when it was made
@@ -98,6 +99,9 @@ class EvictionsHelp(Invariant):
         if event.type == "ADDED":
             self._created[meta["uid"]] = at
         elif event.type == "DELETED":
+            self._lost[f"{meta['namespace']}/{pod.job}"] = at
+        elif pod.ended and pod.uid not in self._ended:
+            self._ended.add(pod.uid)
             self._lost[f"{meta['namespace']}/{pod.job}"] = at
         if asked is None:
             return
@@ -143,7 +147,7 @@ class EvictionsHelp(Invariant):
         if any(self._came_first(other, one, priority) for other in self._others):
             return True
         if self._lost.get(one.beneficiary, -1.0) >= one.at:
-            return True  # its pods went, as in a restart of its job
+            return True  # its pods went, as in a restart of its job, or ended, so that it is not complete any more
         queue = self._queue(one.beneficiary)
         return not queue or self._is_asked_elsewhere(one, queue)
 
