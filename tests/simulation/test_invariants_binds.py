@@ -1,6 +1,7 @@
 """The invariants of binds, leases and evictions: each fails where it should, and only there."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.simulation import objects
 from tests.simulation.fabricated import Fabricated
 from tests.simulation.insight import Shown
+from tests.simulation.plan import Order
 from volcano_py.apiserver.origin import ORIGIN
 
 NO_SHOWN = Shown(0.0, {}, {})
@@ -317,6 +319,22 @@ def test_a_gang_may_not_be_complete_any_more_when_pods_of_it_end(world: Fabricat
     if later:
         world.put(objects.PODS, member, status={"phase": "Failed"})
     assert world.rest("evictions help") == (set() if later else {"evictions help"})
+
+
+@pytest.mark.parametrize("at", [4.0, 8.0])
+def test_a_queue_that_is_closed_later_takes_nobody(world: Fabricated, at: float) -> None:
+    """The scheduler died, and its successor found the queue closed (short seed 16006129)."""
+    world.world.plan = replace(world.world.plan, orders=(Order(0, at, "CloseQueue", "default"),))
+    victim = world.pod("victim")
+    world.pod("waits", group="big")
+    world.servers.create(objects.group("big", 1, "default", "1"))
+    world.decide(world.one, victim, "node-0")
+    world.bind(world.one, victim, "node-0")
+    world.at(6.0)
+    world.evict(world.one, victim, "node-0", "big")
+    with world.asks(world.one, "delete", "pods"):
+        world.remove(objects.PODS, "default/victim")
+    assert world.rest("evictions help") == (set() if at > 6.0 else {"evictions help"})
 
 
 def test_an_eviction_that_nobody_decided_is_found(world: Fabricated) -> None:

@@ -56,13 +56,14 @@ class _Placed:
 class EvictionsHelp(Invariant):
     """Whoever is evicted makes room for somebody who is then placed.
 
-    After the decision of an eviction, a pod of its beneficiary gets a node until the system rests. Excused is only
-    what a later event explains: a fault that takes away the room, the beneficiary or the plan; a server that refused
-    the bind which the eviction was for (other pods of the beneficiary may have ended since); work that was submitted
-    later and may come first; pods or PodGroups that were made later, as by the restart of a job; a PodGroup that was
-    made again while its pods ran, because its queue seemed to hold less until then; pods of other queues that were made
-    later, because its queue may deserve less since then; pods of higher priority that waited beyond the minimum of
-    their job (they evict nobody, but come first when there is room); or the end of the beneficiary, or of a pod of it.
+    After the decision of an eviction, a pod of its beneficiary gets a node until the system rests. Excused is only what
+    a later event explains: a fault that takes away the room, the beneficiary or the plan; a server that refused the
+    bind which the eviction was for (other pods of the beneficiary may have ended since); a queue that was closed or
+    opened later; work that was submitted later and may come first; pods or PodGroups that were made later, as by the
+    restart of a job; a PodGroup that was made again while its pods ran, because its queue seemed to hold less until
+    then; pods of other queues that were made later, because its queue may deserve less since then; pods of higher
+    priority that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or the
+    end of the beneficiary, or of a pod of it.
     """
 
     name = "evictions help"
@@ -139,7 +140,7 @@ class EvictionsHelp(Invariant):
         plan = self.world.plan
         if any(strike.kind in _ROOM and strike.at + strike.lasts_s >= one.at - 1.0 for strike in plan.strikes):
             return True
-        if any(work.at >= one.at - 1.0 for work in plan.work):
+        if any(later.at >= one.at - 1.0 for later in (*plan.work, *plan.orders)):
             return True
         if any(at >= one.at - _DECIDED_S for at in self._returned):
             return True
