@@ -140,7 +140,7 @@ class EvictionsHelp(Invariant):
         plan = self.world.plan
         if any(strike.kind in _ROOM and strike.at + strike.lasts_s >= one.at - 1.0 for strike in plan.strikes):
             return True
-        if any(later.at >= one.at - 1.0 for later in (*plan.work, *plan.orders)):
+        if any(work.at >= one.at - 1.0 for work in plan.work) or any(each.at >= one.at - 1.0 for each in plan.orders):
             return True
         if any(at >= one.at - _DECIDED_S for at in self._returned):
             return True
