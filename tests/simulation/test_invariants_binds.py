@@ -321,6 +321,23 @@ def test_a_gang_may_not_be_complete_any_more_when_pods_of_it_end(world: Fabricat
     assert world.rest("evictions help") == (set() if later else {"evictions help"})
 
 
+@pytest.mark.parametrize("minimum", [2, 6])
+def test_a_gang_that_needs_more_than_before_may_not_be_placed(world: Fabricated, minimum: int) -> None:
+    """Its owner has raised the minimum while the room was made (short seed 17000521)."""
+    victim = world.pod("victim")
+    world.pod("waits", group="big")
+    world.servers.create(objects.group("big", 2, "default", "1"))
+    world.decide(world.one, victim, "node-0")
+    world.bind(world.one, victim, "node-0")
+    world.evict(world.one, victim, "node-0", "big")
+    with world.asks(world.one, "delete", "pods"):
+        world.remove(objects.PODS, "default/victim")
+    group = world.servers.get(objects.GROUPS, "big", objects.NAMESPACE)
+    assert group is not None
+    world.put(objects.GROUPS, group, spec={**group["spec"], "minMember": minimum}, status={"phase": "Inqueue"})
+    assert world.rest("evictions help") == (set() if minimum == 6 else {"evictions help"})
+
+
 @pytest.mark.parametrize("at", [4.0, 8.0])
 def test_a_queue_that_is_closed_later_takes_nobody(world: Fabricated, at: float) -> None:
     """The scheduler died, and its successor found the queue closed (short seed 16006129)."""

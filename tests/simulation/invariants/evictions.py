@@ -62,8 +62,8 @@ class EvictionsHelp(Invariant):
     opened later; work that was submitted later and may come first; pods or PodGroups that were made later, as by the
     restart of a job; a PodGroup that was made again while its pods ran, because its queue seemed to hold less until
     then; pods of other queues that were made later, because its queue may deserve less since then; pods of higher
-    priority that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or the
-    end of the beneficiary, or of a pod of it.
+    priority that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or a
+    change of the beneficiary: its end, that of a pod of it, or another minimum.
     """
 
     name = "evictions help"
@@ -72,7 +72,8 @@ class EvictionsHelp(Invariant):
         super().__init__(world)
         self._decided: dict[tuple[Process, str], tuple[Evict, float]] = {}
         self._done: list[_Eviction] = []
-        self._lost: dict[str, float] = {}  # group -> when a pod of it was gone or ended last
+        self._changed: dict[str, float] = {}  # group -> when a pod of it was gone or ended, or it asked for more, last
+        self._specs: dict[str, object] = {}  # of groups
         self._ended: set[str] = set()  # uids of pods
         self._placed: dict[str, float] = {}  # group -> when one of its pods got a node, or was refused one, last
         self._created: dict[str, float] = {}  # uid of a pod -> when it was made
@@ -89,6 +90,11 @@ class EvictionsHelp(Invariant):
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Look at pods that are deleted by a scheduler, and at pods that are bound."""
         at = self.world.loop.time()
+        if resource == objects.GROUPS:
+            spec = event.stored.obj["spec"]
+            if self._specs.get(event.stored.key, spec) != spec:
+                self._changed[event.stored.key] = at
+            self._specs[event.stored.key] = spec
         if resource == objects.GROUPS and event.type == "ADDED":
             self._groups[event.stored.key] = at
             if any(pod.group == event.stored.key and pod.node for pod in self.world.truth.pods.values()):
@@ -100,10 +106,10 @@ class EvictionsHelp(Invariant):
         if event.type == "ADDED":
             self._created[meta["uid"]] = at
         elif event.type == "DELETED":
-            self._lost[f"{meta['namespace']}/{pod.job}"] = at
+            self._changed[f"{meta['namespace']}/{pod.job}"] = at
         elif pod.ended and pod.uid not in self._ended:
             self._ended.add(pod.uid)
-            self._lost[f"{meta['namespace']}/{pod.job}"] = at
+            self._changed[f"{meta['namespace']}/{pod.job}"] = at
         if asked is None:
             return
         if asked.resource == "pods/binding":
@@ -147,8 +153,8 @@ class EvictionsHelp(Invariant):
         priority = self._priority(one.beneficiary)
         if any(self._came_first(other, one, priority) for other in self._others):
             return True
-        if self._lost.get(one.beneficiary, -1.0) >= one.at:
-            return True  # its pods went, as in a restart of its job, or ended, so that it is not complete any more
+        if self._changed.get(one.beneficiary, -1.0) >= one.at:
+            return True  # its pods went, as in a restart of its job, or ended, or it needs more: it is not complete
         queue = self._queue(one.beneficiary)
         return not queue or self._is_asked_elsewhere(one, queue)
 
