@@ -46,7 +46,7 @@ def test_the_life_of_a_job(shell: Shell, tmp_path: Path) -> None:
 
     assert shell.vcctl(f"job run -f {path} {space}") == "run job train successfully\n"
     assert shell.vcctl(f"job wait train {space} --for=phase=Running --timeout=60s").endswith("condition met\n")
-    wait_until("two pods run", lambda: shell.column(f"job list {space} --selector train", 7) == ["2"], 30.0)
+    wait_until("two pods run", lambda: shell.column(f"job list {space} --selector viewed", 7) == ["2"], 30.0)
     assert shell.column(f"pod list -j train {space}", 1) == ["1/1", "1/1"]
     assert "Phase:\tRunning" in shell.vcctl(f"job view -N train {space}")
     assert "it does not wait: 2 of 2 pods have a node" in shell.vcctl(f"job why train {space}")
@@ -223,22 +223,23 @@ def test_a_user_without_rights_is_told_so(shell: Shell) -> None:
 
 def test_what_a_viewer_of_jobs_may_not_read_is_unknown_to_him(shell: Shell, tmp_path: Path) -> None:
     space = f"-n {shell.namespace}"
-    shell.vcctl(f"job run -f {written(tmp_path / 'job.yaml', vcjob('train'))} {space}")
-    shell.vcctl(f"job wait train {space} --for=phase=Running --timeout=60s")
-    wait_until("two pods run", lambda: shell.column(f"job list {space} --selector train", 7) == ["2"], 30.0)
-    account = f"--serviceaccount={shell.namespace}:default"
+    shell.vcctl(f"job run -f {written(tmp_path / 'job.yaml', vcjob('viewed'))} {space}")
+    shell.vcctl(f"job wait viewed {space} --for=phase=Running --timeout=60s")
+    wait_until("two pods run", lambda: shell.column(f"job list {space} --selector viewed", 7) == ["2"], 30.0)
+    account = f"--serviceaccount={shell.namespace}:viewer"
     kubectl = shell.cluster.plane.kubectl
+    kubectl("create", "serviceaccount", "viewer", "-n", shell.namespace)
     kubectl("create", "rolebinding", "viewer", "--clusterrole=vcjob-viewer-role", account, "-n", shell.namespace)
-    config = shell.cluster.plane.kubeconfig_for(shell.namespace, "default")
+    config = shell.cluster.plane.kubeconfig_for(shell.namespace, "viewer")
 
-    told = shell.vcctl(f"job why train {space} -k {config}")
-    assert told.splitlines()[0] == f"job {shell.namespace}/train: it does not wait: 2 of 2 pods run"
+    told = shell.vcctl(f"job why viewed {space} -k {config}")
+    assert told.splitlines()[0] == f"job {shell.namespace}/viewed: it does not wait: 2 of 2 pods run"
     assert "What to do" not in told
     assert "\n  pods cannot be read: pods is forbidden" in told
-    last = shell.vcctl(f"job view train {space} -k {config}").splitlines()[-1]
+    last = shell.vcctl(f"job view viewed {space} -k {config}").splitlines()[-1]
     assert last.startswith("Events: cannot be read: events is forbidden")
     assert last.endswith("shows your rights on events")
-    refused = shell.refuses("vcctl", "job", "suspend", "-N", "train", "-n", shell.namespace, "-k", str(config))
+    refused = shell.refuses("vcctl", "job", "suspend", "-N", "viewed", "-n", shell.namespace, "-k", str(config))
     assert refused.endswith("shows your rights on commands.bus.volcano.sh\n")
 
 
