@@ -47,16 +47,16 @@ _API_VERSIONS: Final[Mapping[str, str]] = {
 _CLUSTER_NAMESPACE: Final = "default"  # where events about objects without a namespace are kept
 
 
-class _Times(NamedTuple):
+class _Happened(NamedTuple):
     """How often an event has happened while it waited, and when."""
 
     times: int
     first: datetime
     last: datetime
 
-    def and_then(self, later: "_Times") -> "_Times":
+    def and_then(self, later: "_Happened") -> "_Happened":
         """Return both together."""
-        return _Times(self.times + later.times, self.first, later.last)
+        return _Happened(self.times + later.times, self.first, later.last)
 
 
 class _Written(NamedTuple):
@@ -90,8 +90,8 @@ class EventRecorder:
         self._names = itertools.count()
         self._written: OrderedDict[RecordEvent, _Written] = OrderedDict()
 
-        def queue(name: str) -> WriteQueue[RecordEvent, _Times]:
-            merge = _Times.and_then
+        def queue(name: str) -> WriteQueue[RecordEvent, _Happened]:
+            merge = _Happened.and_then
             outage = client.outage
             return WriteQueue(
                 name, self._write, options, metrics, clock=clock, rng=rng, merge=merge, hold=hold, outage=outage
@@ -113,14 +113,14 @@ class EventRecorder:
         """Take an event that happens now; if an equal one waits already, its count grows."""
         now = self._clock.now()
         queue = self._of_scheduling if event.reason in _OF_SCHEDULING else self._others
-        if not queue.put(event, _Times(1, now, now)):
+        if not queue.put(event, _Happened(1, now, now)):
             self._metrics.dropped_event()
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits; say whether all was written in time."""
         return all(await asyncio.gather(self._others.drained(timeout_s), self._of_scheduling.drained(timeout_s)))
 
-    async def _write(self, event: RecordEvent, happened: _Times) -> str:
+    async def _write(self, event: RecordEvent, happened: _Happened) -> str:
         before = self._written.get(event)
         if before is not None and self._clock.monotonic() - before.at <= _REPEATS_WITHIN_S:
             if await self._raise_count(event, before, happened):
@@ -129,7 +129,7 @@ class EventRecorder:
         await self._create(event, happened)
         return "written"
 
-    async def _raise_count(self, event: RecordEvent, before: _Written, happened: _Times) -> bool:
+    async def _raise_count(self, event: RecordEvent, before: _Written, happened: _Happened) -> bool:
         """Count a repeat on the existing event; return False if it is gone."""
         count = before.times + happened.times
         body = {"count": count, "lastTimestamp": wire_time(happened.last)}
@@ -141,7 +141,7 @@ class EventRecorder:
         self._remember(event, _Written(before.name, count, self._clock.monotonic()))
         return True
 
-    async def _create(self, event: RecordEvent, happened: _Times) -> None:
+    async def _create(self, event: RecordEvent, happened: _Happened) -> None:
         body = self._body(event, happened)
         name = body["metadata"]["name"]
         path = EVENTS.collection(event.namespace or _CLUSTER_NAMESPACE)
@@ -154,7 +154,7 @@ class EventRecorder:
         if len(self._written) > _REMEMBERED:
             self._written.popitem(last=False)
 
-    def _body(self, event: RecordEvent, happened: _Times) -> dict[str, Any]:
+    def _body(self, event: RecordEvent, happened: _Happened) -> dict[str, Any]:
         unique = int(self._clock.now().timestamp() * 1_000_000) * 1000 + next(self._names) % 1000
         namespace = event.namespace or _CLUSTER_NAMESPACE
         message = event.message if len(event.message) <= _LONGEST else f"{event.message[: _LONGEST - 3]}..."

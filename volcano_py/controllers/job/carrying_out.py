@@ -73,6 +73,7 @@ class CarryOut:
         self._events = context.events
         self._metrics = context.metrics
         self._clock = context.clock
+        self._rng = context.rng
         self._put_job = put_job
         self._leaving = Leaving(context)
 
@@ -218,7 +219,8 @@ class CarryOut:
             await self._writer.answered(delete)
         except _REFUSED_FOR_GOOD as error:
             log.warning("command cannot be deleted", command=f"{delete.namespace}/{delete.name}", error=str(error))
-            if record.commands.was_refused(delete, self._clock.monotonic()) and record.job is not None:
+            tells = record.commands.was_refused(delete, self._clock.monotonic(), self._rng)
+            if tells and record.job is not None:
                 text = (
                     f"Command {delete.namespace}/{delete.name} was answered, but cannot be deleted, and later Commands "
                     f"for this job wait until it is gone: {error}"

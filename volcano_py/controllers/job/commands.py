@@ -1,11 +1,13 @@
 """The Commands for one job: which wait, which were carried out, and one that cannot be deleted."""
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from volcano_py.api.batch import Command
 from volcano_py.controllers.writes import Delete
+from volcano_py.kube.backoff import Backoff
 
 _FIRST_S: Final = 1.0
 _CAP_S: Final = 60.0
@@ -17,8 +19,8 @@ class _Held:
     """A Command that was answered and whose deletion was refused."""
 
     delete: Delete
-    refusals: int
-    due: float
+    backoff: Backoff
+    due: float = 0.0
 
 
 class JobCommands:
@@ -46,10 +48,10 @@ class JobCommands:
         self._waiting[key] = command
         return True
 
-    def remove(self, key: str) -> None:
-        """Take that a Command is gone."""
+    def changes(self, key: str, *, gone: bool) -> None:
+        """Take that a Command is gone, or that another state of it follows; one that was answered remains so."""
         self._waiting.pop(key, None)
-        if self._held is not None and _key(self._held.delete) == key:
+        if gone and self._held is not None and _key(self._held.delete) == key:
             self._held = None
 
     def has_answered(self, uid: str) -> bool:
@@ -62,15 +64,16 @@ class JobCommands:
 
     def was_deleted(self, delete: Delete) -> None:
         """Take that a Command was answered and deleted."""
-        self.remove(_key(delete))
+        self.changes(_key(delete), gone=True)
         self._deleted.add(delete.uid)
 
-    def was_refused(self, delete: Delete, now: float) -> bool:
+    def was_refused(self, delete: Delete, now: float, rng: random.Random) -> bool:
         """Take that the deletion of an answered Command was refused; return whether users have to know."""
-        refusals = 1 if self._held is None else self._held.refusals + 1
-        self.remove(_key(delete))
-        self._held = _Held(delete, refusals, now + min(_FIRST_S * 2 ** (refusals - 1), _CAP_S))
-        return refusals == _TOLD
+        self._waiting.pop(_key(delete), None)
+        if self._held is None or self._held.delete.uid != delete.uid:
+            self._held = _Held(delete, Backoff(rng, _FIRST_S, _CAP_S))
+        self._held.due = now + self._held.backoff.next()
+        return self._held.backoff.failures == _TOLD
 
     def due(self, now: float) -> Delete | None:
         """Return the deletion to try again now."""

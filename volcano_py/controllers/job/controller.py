@@ -184,10 +184,12 @@ class JobController:
         return True
 
     def _command_changed(self, key: str, before: Command | None, after: Command | None) -> None:
+        if after is not None and after.metadata.deletion_timestamp is not None:
+            after = None  # a Command that is being deleted was carried out, or nobody wants it any more
         if before is not None:
-            self._forget_command(key, before)
-        if after is None or after.metadata.deletion_timestamp is not None:
-            return  # a Command that is being deleted was carried out, or nobody wants it any more
+            self._forget_command(key, before, gone=after is None or after.metadata.uid != before.metadata.uid)
+        if after is None:
+            return
         owner = self._key_of(after)
         record = self._records.get(owner)
         if record is not None and record.job is not None:
@@ -197,14 +199,14 @@ class JobController:
         self._early.setdefault(_job_of(after), {})[key] = after
         self._queue.add(f"{_COMMAND}{key}")
 
-    def _forget_command(self, key: str, command: Command) -> None:
+    def _forget_command(self, key: str, command: Command, *, gone: bool) -> None:
         """Forget the last state of a Command; if it exists in a later state, that follows."""
         early = self._early.get(_job_of(command))
         if early is not None and early.pop(key, None) is not None and not early:
             del self._early[_job_of(command)]
         record = self._records.get(self._key_of(command))
         if record is not None:
-            record.commands.remove(key)
+            record.commands.changes(key, gone=gone)
 
     def _take_early_commands(self, record: Record, job: Job) -> None:
         """Hand over the Commands that came before their job was known, all at once: the oldest is carried out first."""
