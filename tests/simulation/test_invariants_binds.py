@@ -1,8 +1,9 @@
 """The invariants of binds, leases and evictions: each fails where it should, and only there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,19 @@ def world() -> Iterator[Fabricated]:
     yield fabricated
     fabricated.loop.abandon()
     ORIGIN.reset(token)
+
+
+def bind(world: Fabricated, pod: Mapping[str, Any]) -> None:
+    """Let a pod be bound to node-0."""
+    world.decide(world.one, pod, "node-0")
+    world.bind(world.one, pod, "node-0")
+
+
+def evict(world: Fabricated, victim: Mapping[str, Any]) -> None:
+    """Let the pod "victim" on node-0 be evicted for the group "big"."""
+    world.evict(world.one, victim, "node-0", "big")
+    with world.asks(world.one, "delete", "pods"):
+        world.remove(objects.PODS, "default/victim")
 
 
 def test_a_bind_as_decided_violates_nothing(world: Fabricated) -> None:
@@ -227,11 +241,8 @@ def test_an_eviction_whose_beneficiary_is_not_placed_is_found(world: Fabricated,
     """A bind that a fault refuses shows that the eviction helped; one of a pod that has a node does not."""
     victim, waits = world.pod("victim"), world.pod("waits", group="big")
     world.servers.create(objects.group("big", 1, "default", "1"))
-    world.decide(world.one, victim, "node-0")
-    world.bind(world.one, victim, "node-0")
-    world.evict(world.one, victim, "node-0", "big")
-    with world.asks(world.one, "delete", "pods"):
-        world.remove(objects.PODS, "default/victim")
+    bind(world, victim)
+    evict(world, victim)
     if answer is not None:
         world.decide(world.one, waits, "node-0")
     if answer == 201:
@@ -251,11 +262,8 @@ def test_only_who_has_a_higher_priority_may_get_the_room_instead(world: Fabricat
     other = world.pod("other", group="others", priority=priority)
     world.at(5.0)
     world.servers.create(objects.group("big", 1, "default", "1"))
-    world.decide(world.one, victim, "node-0")
-    world.bind(world.one, victim, "node-0")
-    world.evict(world.one, victim, "node-0", "big")
-    with world.asks(world.one, "delete", "pods"):
-        world.remove(objects.PODS, "default/victim")
+    bind(world, victim)
+    evict(world, victim)
     world.decide(world.one, other, "node-0")
     world.bind(world.one, other, "node-0")
     assert world.rest("evictions help") == (set() if priority == "high" else {"evictions help"})
@@ -271,9 +279,7 @@ def test_the_room_may_go_to_a_group_that_is_made_again_while_its_pods_run(world:
         if running or pod is victim:
             world.decide(world.one, pod, node)
             world.bind(world.one, pod, node)
-    world.evict(world.one, victim, "node-0", "big")
-    with world.asks(world.one, "delete", "pods"):
-        world.remove(objects.PODS, "default/victim")
+    evict(world, victim)
     world.servers.create(objects.group("again", 1, "default", "1"))
     assert world.rest("evictions help") == (set() if running else {"evictions help"})
 
@@ -289,11 +295,8 @@ def test_the_queue_may_deserve_less_when_pods_of_another_queue_come(world: Fabri
     if not later:
         world.pod("other", group="others")
     world.at(5.0)
-    world.decide(world.one, victim, "node-0")
-    world.bind(world.one, victim, "node-0")
-    world.evict(world.one, victim, "node-0", "big")
-    with world.asks(world.one, "delete", "pods"):
-        world.remove(objects.PODS, "default/victim")
+    bind(world, victim)
+    evict(world, victim)
     if later:
         world.pod("other", group="others")
     assert world.rest("evictions help") == (set() if later and queue == "other" else {"evictions help"})
@@ -312,9 +315,7 @@ def test_a_gang_may_not_be_complete_any_more_when_pods_of_it_end(world: Fabricat
     if not later:
         world.put(objects.PODS, member, status={"phase": "Failed"})
     world.at(6.0)
-    world.evict(world.one, victim, "node-0", "big")
-    with world.asks(world.one, "delete", "pods"):
-        world.remove(objects.PODS, "default/victim")
+    evict(world, victim)
     world.at(7.0)
     if later:
         world.put(objects.PODS, member, status={"phase": "Failed"})
@@ -327,11 +328,8 @@ def test_a_gang_that_needs_more_than_before_may_not_be_placed(world: Fabricated,
     victim = world.pod("victim")
     world.pod("waits", group="big")
     world.servers.create(objects.group("big", 2, "default", "1"))
-    world.decide(world.one, victim, "node-0")
-    world.bind(world.one, victim, "node-0")
-    world.evict(world.one, victim, "node-0", "big")
-    with world.asks(world.one, "delete", "pods"):
-        world.remove(objects.PODS, "default/victim")
+    bind(world, victim)
+    evict(world, victim)
     group = world.servers.get(objects.GROUPS, "big", objects.NAMESPACE)
     assert group is not None
     world.put(objects.GROUPS, group, spec={**group["spec"], "minMember": minimum}, status={"phase": "Inqueue"})
@@ -348,9 +346,7 @@ def test_a_queue_that_is_closed_later_takes_nobody(world: Fabricated, at: float)
     world.decide(world.one, victim, "node-0")
     world.bind(world.one, victim, "node-0")
     world.at(6.0)
-    world.evict(world.one, victim, "node-0", "big")
-    with world.asks(world.one, "delete", "pods"):
-        world.remove(objects.PODS, "default/victim")
+    evict(world, victim)
     assert world.rest("evictions help") == (set() if at > 6.0 else {"evictions help"})
 
 
