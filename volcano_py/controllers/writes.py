@@ -97,6 +97,17 @@ class ApplyStatus:
 
 Write = Create | Patch | JsonPatch | ApplyStatus | Delete
 
+REFUSED_FOR_GOOD: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest)
+"""What does not go away by itself: somebody has to change rights, a policy or the object."""
+
+
+def says_it_stays(command: Delete, whose: str, error: errors.ApiError) -> str:
+    """Return what users are told about a Command that was answered and cannot be deleted."""
+    return (
+        f"Command {command.namespace}/{command.name} was answered, but cannot be deleted, and later Commands for this "
+        f"{whose} wait until it is gone: {error}"
+    )
+
 
 IN_FLIGHT: Final = 32
 """Requests of all controllers that may be under way at once."""

@@ -28,7 +28,7 @@ from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject, P
 from volcano_py.controllers.job.plugins.key_pair import generate_key_pair
 from volcano_py.controllers.job.record import Record, take_answered
 from volcano_py.controllers.job.unseen import Created
-from volcano_py.controllers.writes import Create, Delete, Patch, Write
+from volcano_py.controllers.writes import REFUSED_FOR_GOOD, Create, Delete, Patch, Write, says_it_stays
 from volcano_py.kube import errors
 from volcano_py.kube.resource import COMMANDS, PERSISTENT_VOLUME_CLAIMS, PODGROUPS, PODS, VCJOBS
 
@@ -51,9 +51,8 @@ class _Collision(errors.Conflict):
     """An object has the name of one that a job needs, and belongs to somebody else."""
 
 
-_REFUSALS: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.NotFound, _Collision)
+_REFUSALS: Final = (*REFUSED_FOR_GOOD, errors.NotFound, _Collision)
 """Reasons why an object cannot be written that do not go away by themselves."""
-_REFUSED_FOR_GOOD: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest)
 
 
 _EVENTS_OF_REFUSALS: Final = {
@@ -217,14 +216,11 @@ class CarryOut:
         """Delete a Command that was answered; if that is refused, the job goes on without it."""
         try:
             await self._writer.answered(delete)
-        except _REFUSED_FOR_GOOD as error:
+        except REFUSED_FOR_GOOD as error:
             log.warning("command cannot be deleted", command=f"{delete.namespace}/{delete.name}", error=str(error))
             tells = record.commands.was_refused(delete, self._clock.monotonic(), self._rng)
             if tells and record.job is not None:
-                text = (
-                    f"Command {delete.namespace}/{delete.name} was answered, but cannot be deleted, and later Commands "
-                    f"for this job wait until it is gone: {error}"
-                )
+                text = says_it_stays(delete, "job", error)
                 self._events.record(acting.event(record.job, keys.EVENT_WARNING, acting.EVENT_COMMAND, text))
         else:
             record.commands.was_deleted(delete)

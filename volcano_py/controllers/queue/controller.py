@@ -15,7 +15,7 @@ from volcano_py.controllers.queue.decision import CountedQueue
 from volcano_py.controllers.queue.known import KnownQueues
 from volcano_py.controllers.recent import Recent
 from volcano_py.controllers.view import View
-from volcano_py.controllers.writes import Delete
+from volcano_py.controllers.writes import REFUSED_FOR_GOOD, Delete, says_it_stays
 from volcano_py.kube import errors
 from volcano_py.kube.informer import Informers
 from volcano_py.kube.resource import COMMANDS, QUEUES
@@ -212,23 +212,20 @@ class QueueController:
             else:
                 await self._synchronise(queue, command.action)
             self._done.add(meta.uid)
+        delete = Delete(COMMANDS, meta.namespace, meta.name, meta.uid)
         try:
-            await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
-        except (errors.Forbidden, errors.Invalid, errors.BadRequest) as error:
-            self._report_undeletable(queue, command, error)
+            await self._writer.write(delete)
+        except REFUSED_FOR_GOOD as error:
+            self._report_undeletable(queue, delete, error)
             return False
         self._deleted.add(meta.uid)
         return True
 
-    def _report_undeletable(self, queue: CountedQueue | None, command: Command, error: errors.ApiError) -> None:
-        name = f"{command.metadata.namespace}/{command.metadata.name}"
-        self._undeletable.add(command.metadata.uid)
-        log.warning("command cannot be deleted", command=name, error=str(error))
+    def _report_undeletable(self, queue: CountedQueue | None, delete: Delete, error: errors.ApiError) -> None:
+        self._undeletable.add(delete.uid)
+        log.warning("command cannot be deleted", command=f"{delete.namespace}/{delete.name}", error=str(error))
         if queue is not None:
-            text = (
-                f"Command {name} was answered, but cannot be deleted, and later Commands for this queue wait until it "
-                f"is gone: {error}"
-            )
+            text = says_it_stays(delete, "queue", error)
             self._events.record(decision.event(queue, keys.EVENT_WARNING, commands.UNDELETABLE, text))
 
     def _report_lost(self, command: Command) -> None:
