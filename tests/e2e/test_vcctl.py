@@ -46,7 +46,7 @@ def test_the_life_of_a_job(shell: Shell, tmp_path: Path) -> None:
 
     assert shell.vcctl(f"job run -f {path} {space}") == "run job train successfully\n"
     assert shell.vcctl(f"job wait train {space} --for=phase=Running --timeout=60s").endswith("condition met\n")
-    wait_until("two pods run", lambda: shell.column(f"job list {space} --selector viewed", 7) == ["2"], 30.0)
+    wait_until("two pods run", lambda: shell.column(f"job list {space} --selector train", 7) == ["2"], 30.0)
     assert shell.column(f"pod list -j train {space}", 1) == ["1/1", "1/1"]
     assert "Phase:\tRunning" in shell.vcctl(f"job view -N train {space}")
     assert "it does not wait: 2 of 2 pods have a node" in shell.vcctl(f"job why train {space}")
