@@ -169,6 +169,22 @@ async def test_a_conflict_over_an_object_that_has_not_changed_is_tried_again_onl
     assert found(server)["status"]["phase"] == "Inqueue"
 
 
+async def test_a_version_that_was_refused_is_not_sent_again_by_the_next_attempts(server, a_writer):
+    uid = put_group(server, "g1")
+    stale = Shown(uid, found(server)["metadata"]["resourceVersion"], "", 0, 0, 0)
+    server.registry.update(server.resources.named(PODGROUPS), "default", "g1", found(server) | {"spec": {"queue": "q"}})
+    server.faults.add(Fault("reply", verb="patch", resource=PODGROUPS, code=422, skip=1, times=2))
+
+    writer = a_writer(shown=lambda _: stale)
+
+    for _ in range(3):
+        await written(writer, a_status(uid, "Inqueue"))
+
+    assert server.requests.count("patch", PODGROUPS, 409) == 1
+    assert server.requests.count("patch", PODGROUPS, 422) == 2
+    assert found(server)["status"]["phase"] == "Inqueue"
+
+
 async def test_a_server_that_asks_to_wait_is_not_asked_again_by_the_next_cycles(server, a_writer):
     uid = put_group(server, "g1")
     server.faults.add(Fault("reply", verb="patch", resource=PODGROUPS, code=429, retry_after_s=30))

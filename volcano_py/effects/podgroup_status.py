@@ -39,6 +39,8 @@ _READS: Final = 4
 
 A write that is refused although the object has not changed is not tried again here, because it would be refused again.
 """
+_OUTDATED: Final = 1_000
+"""How many PodGroups are remembered whose last known version was outdated, while their writes are tried again."""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -90,6 +92,7 @@ class PodGroupStatusWriter:
         self._shown = shown
         self._overdue_s = -(options.each_s or 0.0)  # with this delay, `hold` does not delay a write
         self._dedup: WriteDedup[JobKey, _PodGroup] = WriteDedup(version_of)
+        self._outdated: dict[JobKey, str] = {}  # the version at which the API server refused the last attempt
         self._write_queue: WriteQueue[JobKey, SetPodGroupStatus] = WriteQueue(
             NAME, self._write, options, metrics, clock=clock, rng=rng, hold=hold, outage=client.outage
         )
@@ -145,20 +148,31 @@ class PodGroupStatusWriter:
                 )
             except errors.Conflict as error:
                 conflict, refused_version, found = error, version, None
+                self._outdate(key, version)
                 continue
+            self._outdated.pop(key, None)
             self._dedup.remember(key, key, _content(wanted), written, shown, written.metadata.resource_version)
             return "written"
         assert conflict is not None
         raise conflict
 
     def _known(self, key: JobKey) -> _PodGroup | None:
-        """Return the PodGroup if it need not be read: as our last write left it, or one without conditions."""
-        last = self._dedup.answer(key, str(key))
-        shown = self._shown(key) if last is None else None
-        if shown is None:
-            return last
-        uid, version, phase, running, succeeded, failed = shown
-        return _PodGroup(_Metadata(uid, version), _Status(phase, running, succeeded, failed))
+        """Return the PodGroup if it need not be read: as our last write left it, or one without conditions.
+
+        One that an earlier attempt has found to be outdated must be read.
+        """
+        known = self._dedup.answer(key, str(key))
+        if known is None and (shown := self._shown(key)) is not None:
+            uid, version, phase, running, succeeded, failed = shown
+            known = _PodGroup(_Metadata(uid, version), _Status(phase, running, succeeded, failed))
+        if known is not None and known.metadata.resource_version == self._outdated.get(key):
+            return None
+        return known
+
+    def _outdate(self, key: JobKey, version: str) -> None:
+        if len(self._outdated) >= _OUTDATED:
+            self._outdated.clear()  # a forgotten one costs one more request
+        self._outdated[key] = version
 
     async def _read(self, key: JobKey) -> _PodGroup:
         return await self._client.get(PODGROUPS, key.name, _PodGroup, namespace=key.namespace, timeout_s=_TIMEOUT_S)
