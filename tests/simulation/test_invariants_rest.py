@@ -1,5 +1,6 @@
 """The invariants of jobs, PodGroups, queues and processes: each fails where it should, and only there."""
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -72,7 +73,7 @@ def job(world: Fabricated, phase: str = "Running", pods: int = 2, **counts: int)
     return made
 
 
-def status(world: Fabricated, phase: str, **counts: int) -> None:
+def status(world: Fabricated, phase: str, **counts: object) -> None:
     """Write the status of the job."""
     world.put(objects.JOBS, world.current(objects.JOBS, JOB), status={"state": {"phase": phase}, **counts})
 
@@ -96,7 +97,7 @@ def member(
     pod = objects.pod(name or f"{JOB}-main-{index}", "1", "group")
     pod["metadata"]["ownerReferences"] = [owner(made)]
     pod["metadata"]["labels"] = {"volcano.sh/task-spec": task, "volcano.sh/task-index": str(index)}
-    pod["metadata"]["annotations"]["volcano.sh/job-version"] = "0"
+    pod["metadata"]["annotations"] |= {"volcano.sh/job-version": "0", "volcano.sh/task-spec": task}
     with world.asks(world.controllers, "create", "pods"):
         created = world.servers.create(pod)
     world.put(objects.PODS, created, status={"phase": phase})
@@ -157,6 +158,26 @@ def test_two_pods_of_one_index_are_found(world: Fabricated) -> None:
     assert not world.found()
     member(world, made, 0, "another")
     assert world.found() == {"one pod per index"}
+
+
+@pytest.mark.parametrize(("scaled_at", "wrong"), [(1.0, False), (5.0, False), (90.0, True)])
+def test_a_job_that_does_not_restart_for_a_pod_that_it_needs_is_found(
+    world: Fabricated, scaled_at: float, wrong: bool
+) -> None:
+    """The pod is gone after two seconds; the job has one pod less before, soon after, or much later."""
+    made = job(world)
+    for index in (0, 1):
+        member(world, made, index)
+    status(world, "Running", taskStatusCount={"main": {"phase": {"Running": 2}}})
+    for at in sorted((2.0, scaled_at)):
+        world.at(at)
+        if at == scaled_at:
+            spec = copy.deepcopy(made["spec"])
+            spec["tasks"][0]["replicas"] = 1
+            world.put(objects.JOBS, made, spec=spec)
+        else:
+            world.remove(objects.PODS, f"default/{JOB}-main-1")
+    assert world.rest("jobs keep their table") == ({"jobs keep their table"} if wrong else set())
 
 
 @pytest.mark.parametrize("indices", [(0,), (0, 1, 2)])

@@ -55,11 +55,13 @@ class _Pod:
     """The controller manager that led when others deleted it, and the number of its process; None: it is not known."""
     task: str = ""
     index: str = ""
-    gone: bool = False
+    gone_at: float | None = None
     completed: bool = False
     """Whether it had succeeded before anybody deleted it."""
     counted: bool = False
     """Whether the status of its job counted it when others deleted it."""
+    unneeded: bool = False
+    """Whether its task had fewer replicas when it was gone, or soon after."""
 
 
 @dataclass(slots=True)
@@ -73,13 +75,20 @@ class _Job:
     """Pods that others have deleted, by key, with the version of the job for which they were made."""
     counts: dict[str, int] = field(default_factory=dict)
     """How many pods of each task its status counts."""
+    replicas: dict[str, int] = field(default_factory=dict)
+    """How many pods each task should have."""
+
+    def needs(self, pod: _Pod) -> bool:
+        """Say whether a pod with this index should be there; a pod without a number as its index always."""
+        return not pod.index.isdigit() or int(pod.index) < self.replicas.get(pod.task, 0)
 
 
 class JobsKeepTheirTable(Invariant):
     """A job takes only the ways of its table, counts every restart, and restarts for a lost pod only if it lost one.
 
     At rest, a job that is not finished has a later version than each pod that it lost to others, if it is to restart
-    for that. Excused are pods that had succeeded, and pods that the status did not count, if they were lost while no
+    for that. Excused are pods that had succeeded; pods that were gone, or not yet known to be gone, when their task had
+    so few replicas that it no longer needed them; and pods that the status did not count, if they were lost while no
     controller manager led, or less than a minute before the one that led ended: the next one cannot know of them, as in
     Volcano. A list of an older state may leave out a pod that is there.
 
@@ -113,6 +122,10 @@ class JobsKeepTheirTable(Invariant):
         done = {(pod.task, pod.index) for pod in self._pods.values() if pod.job == uid and pod.completed}
         if lies := completed(status) - done:
             self.violated(f"job {event.stored.key} says of pods that they have succeeded: {sorted(lies)}")
+        job.replicas = {task["name"]: task["replicas"] for task in obj["spec"]["tasks"]}
+        for pod in self._pods.values():
+            if pod.job == uid and pod.gone_at is not None and self.world.loop.time() - pod.gone_at < _KNOWN_AFTER_S:
+                pod.unneeded |= not job.needs(pod)
         job.counts = {task: sum((state.get("phase") or {}).values()) for task, state in counts.items()}
         if job.version < before.version or job.retries < before.retries:
             self.violated(f"job {event.stored.key} forgets restarts: {before} became {job}")
@@ -147,9 +160,12 @@ class JobsKeepTheirTable(Invariant):
         if pod.by_others is None and (gone or "deletionTimestamp" in meta):
             pod.by_others = asked is None or not asked.client.name.startswith(_CONTROLLERS)
             pod.lost_at, pod.seen_by = self.world.loop.time(), self._leader()
-            there = sum(each.job == pod.job and each.task == pod.task and not each.gone for each in self._pods.values())
+            alike = (each for each in self._pods.values() if (each.job, each.task) == (pod.job, pod.task))
+            there = sum(each.gone_at is None for each in alike)
             pod.counted = self._jobs.setdefault(pod.job, _Job()).counts.get(pod.task, 0) >= there
-        pod.gone |= gone
+        if gone:
+            pod.gone_at = self.world.loop.time()
+            pod.unneeded = not self._jobs.setdefault(pod.job, _Job()).needs(pod)
         if pod.by_others and not pod.killed:
             job = self._jobs.setdefault(pod.job, _Job())
             job.lost[pod.key] = max(pod.version, job.lost.get(pod.key, 0))
@@ -176,7 +192,7 @@ class JobsKeepTheirTable(Invariant):
             for uid, pod in self._pods.items():
                 if pod.job != obj["metadata"]["uid"] or uid in there or not pod.by_others or pod.killed:
                     continue
-                if pod.completed or (pod.seen_by is None and not pod.counted):
+                if pod.completed or pod.unneeded or (pod.seen_by is None and not pod.counted):
                     continue
                 if pod.version >= job.version:
                     name = objects.short_key(obj["metadata"])
