@@ -9,8 +9,10 @@ import pytest
 
 from tests.simulation import objects
 from tests.simulation.fabricated import Fabricated
+from tests.simulation.faults import FAULTS
 from tests.simulation.insight import Shown
-from tests.simulation.plan import Order
+from tests.simulation.invariants import evictions
+from tests.simulation.plan import Order, Strike
 from volcano_py.apiserver.origin import ORIGIN
 
 NO_SHOWN = Shown(0.0, {}, {})
@@ -348,6 +350,24 @@ def test_a_queue_that_is_closed_later_takes_nobody(world: Fabricated, at: float)
     world.at(6.0)
     evict(world, victim)
     assert world.rest("evictions help") == (set() if at > 6.0 else {"evictions help"})
+
+
+@pytest.mark.parametrize("kind", ["node shrinks", "zone fails", "slow network"])
+@pytest.mark.parametrize("at", [1.0, 5.5])
+def test_a_later_fault_may_take_away_the_room_or_the_plan(world: Fabricated, kind: str, at: float) -> None:
+    world.world.plan = replace(world.world.plan, strikes=(Strike(0, at, kind),))
+    victim = world.pod("victim")
+    world.pod("waits", group="big")
+    world.servers.create(objects.group("big", 1, "default", "1"))
+    bind(world, victim)
+    world.at(6.0)
+    evict(world, victim)
+    excused = at > 5.0 and kind != "slow network"
+    assert world.rest("evictions help") == (set() if excused else {"evictions help"})
+
+
+def test_the_faults_that_excuse_evictions_exist() -> None:
+    assert FAULTS.keys() >= evictions._ROOM
 
 
 def test_an_eviction_that_nobody_decided_is_found(world: Fabricated) -> None:

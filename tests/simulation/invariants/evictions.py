@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 _ROOM: Final = frozenset(
     {
-        *("node vanishes", "node cordoned", "pod vanishes", "pod replaced under its name", "foreign binder"),
-        *("configuration", "kill", "pause", "isolation", "partition", "half-open connections"),
+        *("node vanishes", "node cordoned", "node shrinks", "node tainted", "node relabelled", "zone fails"),
+        *("pod vanishes", "pod replaced under its name", "foreign pod", "foreign binder", "during a decision"),
+        *("pod leaves its group", "minimum changes", "group vanishes", "group edited at a bind", "configuration"),
+        *("kill", "kill at a write", "kill of both schedulers", "orderly end", "rolling update"),
+        *("pause", "pause at a write", "pause as it dials", "isolation", "partition", "half-open connections"),
     }
 )
+"""Faults that may take away the room or the beneficiary, or the plan of a scheduler for both."""
 
 
 _KNOWABLE: Final = frozenset({404, 409})
