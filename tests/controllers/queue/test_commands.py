@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from tests.controllers.managing import QUEUES, controllers, put_group, put_queue, state, status
 from tests.daemon.cluster import event_reasons, events, stays
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.controllers.queue import controller
 from volcano_py.kube.resource import COMMANDS
 
 LABEL = COMMANDS.label
@@ -70,7 +73,28 @@ async def test_a_queue_with_groups_is_closing_until_they_are_gone(server: ApiSer
         await until(lambda: state(server, "ml") == "Closed")
 
 
-async def test_a_child_is_not_opened_below_a_closed_parent_and_says_why(server: ApiServer) -> None:
+@pytest.mark.parametrize("order", [("team", "a"), ("a", "team")])
+async def test_a_child_and_its_parent_are_opened_by_commands_in_any_order(
+    server: ApiServer, order: tuple[str, str]
+) -> None:
+    async with controllers(server.url):
+        await put_open_tree(server, "team", "a")
+        for queue in ("team", "a"):  # the second one keeps the child closed when its parent is opened
+            put_command(server, "CloseQueue", queue, f"close-{queue}")
+            await until(lambda queue=queue: state(server, queue) == "Closed" and not waiting(server))
+        for queue in order:
+            put_command(server, "OpenQueue", queue, f"open-{queue}")
+
+        await until(lambda: state(server, "team") == state(server, "a") == "Open" and not waiting(server))
+        await until(lambda: "OpenQueue" in event_reasons(server, "Queue", "a"))
+        opened = [event for event in events(server, "Queue", "a") if event["reason"] == "OpenQueue"]
+        assert {event["type"] for event in opened} == {"Normal"}
+
+
+async def test_a_child_is_not_opened_below_a_closed_parent_and_says_why(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "PARENT_OPENS_S", 0.5)
     async with controllers(server.url):
         await put_open_tree(server, "team", "a")
         put_command(server, "CloseQueue", "team")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from structlog.testing import capture_logs
 
 from tests.controllers.managing import (
@@ -19,6 +20,7 @@ from tests.daemon.cluster import event_reasons, events, stays
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
+from volcano_py.controllers.queue import controller
 from volcano_py.controllers.queue.controller import QueueController
 from volcano_py.controllers.queue.decision import CountedQueue
 from volcano_py.kube.delivery import Event
@@ -233,7 +235,10 @@ async def test_a_closing_queue_stays_closing_although_the_watch_does_not_show_it
         await stays(lambda: state(server, "ml") == "Closing")
 
 
-async def test_a_child_is_not_opened_below_a_parent_that_was_just_closed(server: ApiServer) -> None:
+async def test_a_child_is_not_opened_below_a_parent_that_was_just_closed(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "PARENT_OPENS_S", 0.5)
     put_queue(server, "team", parent="root")
     put_queue(server, "a", parent="team")
     async with controllers(server.url) as manager:

@@ -29,6 +29,8 @@ _WAITS_S: Final = 0.5  # until the next look at a command that has to wait
 _DONE_S: Final = 86400.0  # how long a command that cannot be deleted is remembered
 _REFUSED_S: Final = 60.0  # until the next attempt to delete it
 _PATIENCE_S: Final = 30.0  # how long a command waits for a queue that the watch does not show
+PARENT_OPENS_S: Final = 5.0
+"""How long a command that opens a queue waits for its parent to be opened; Volcano tries fifteen times."""
 
 
 class QueueController:
@@ -198,15 +200,17 @@ class QueueController:
         return min(waiting, key=commands.place, default=None)
 
     async def _carry_out(self, queue: CountedQueue | None, command: Command) -> bool:
-        """Carry out a command and delete it; return False if its queue is not there yet, or it cannot be deleted."""
+        """Carry out a command and delete it; return False if it has to wait for a queue, or cannot be deleted."""
         meta = command.metadata
         if meta.uid not in self._done:
+            waited_s = self._clock.monotonic() - self._orders[command.target.name][f"{meta.namespace}/{meta.name}"]
             if queue is None or queue.metadata.uid != command.target.uid:
-                since = self._orders[command.target.name][f"{meta.namespace}/{meta.name}"]
-                if self._clock.monotonic() - since < _PATIENCE_S:
+                if waited_s < _PATIENCE_S:
                     return False
                 self._report_lost(command)
             elif text := commands.refusal(queue, command.action, self._parent_of(queue)):
+                if command.action == commands.OPEN and waited_s < PARENT_OPENS_S:
+                    return False
                 reason = command.action if command.action in (commands.OPEN, commands.CLOSE) else commands.UNKNOWN
                 self._events.record(decision.event(queue, keys.EVENT_WARNING, reason, text))
             else:
