@@ -148,6 +148,10 @@ class RetryQueue(Generic[K]):
             if key not in self._working:
                 self._push(item)
 
+    def pause_s(self, key: K) -> float:
+        """Return in how many seconds the back-off of a key ends, 0 if it has none."""
+        return max(0.0, self._backoff_until(key) - self._clock.monotonic())
+
     def excuse(self) -> list[K]:
         """Shorten the back-off of all keys with an excusable failure, and return them; the caller plans them.
 

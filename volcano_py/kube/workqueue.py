@@ -131,6 +131,10 @@ class WorkQueue(Generic[K]):
         """
         self._plan(key, seconds)
 
+    def pause_s(self, key: K) -> float:
+        """Return in how many seconds the pause of a name after a failure is over, 0 if there is none."""
+        return self._queue.pause_s(key)
+
     def excuse(self) -> None:
         """Try names that were refused again at once, because something has appeared that their objects may name.
 

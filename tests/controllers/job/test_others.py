@@ -111,6 +111,21 @@ async def test_a_job_goes_on_while_a_command_may_not_be_deleted_and_later_comman
             await until(lambda: status(server)["state"]["phase"] == "Pending")
 
 
+async def test_a_command_of_a_job_that_is_gone_is_not_deleted_before_the_server_wants_it(server: ApiServer) -> None:
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        job = await is_running(server, user)
+        busy = server.faults.add(
+            Fault("reply", verb="delete", resource=COMMANDS.label, code=429, retry_after_s=3, times=1)
+        )
+        put_command(server, job, "abort", "AbortJob")
+        await until(lambda: busy.hits == 1)
+        await user.delete(VCJOBS, "train", namespace="default")
+        await asyncio.sleep(1.5)
+        assert server.requests.count("delete", COMMANDS.label) == 1
+
+        await until(lambda: not server.list(COMMANDS.label))
+
+
 async def test_a_command_for_a_job_that_is_being_deleted_goes_with_the_job(server: ApiServer) -> None:
     target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train"}
     async with ApiClient(Credentials(server.url)) as user, controllers(server.url):

@@ -110,7 +110,8 @@ class JobController:
         self._restless.pop(key, None)
         if (record := self._records.get(key)) is not None:
             record.gone = True
-            self.look_at(f"{_COMMAND}{command}" for command in record.commands)  # nobody else would delete them
+            for command in record.commands:  # nobody else would delete them; they wait as long as the API server asked
+                self._queue.add_later(f"{_COMMAND}{command}", self._queue.pause_s(key))
             self._removed.add(key)
             self._forgotten(record)
             self._carry_out.job_gone(name)
