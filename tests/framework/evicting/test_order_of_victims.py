@@ -1,12 +1,17 @@
 """Who is reclaimed first: which queue, and which pod of a queue."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from volcano_py.testing import Scenario, a_group, a_job, a_node, a_pod, a_queue
 
+Amounts = dict[str, str | int | float]
+
 ONE = {"cpu": 1}
+TIER: list[str | dict[str, Any]] = ["priority", "gang", "predicates"]
 
 
 def evicted(plugin: str, queues: list[Any], pods: list[Any], **options: Any) -> list[str]:
@@ -48,6 +53,64 @@ def test_of_queues_above_what_they_deserve_the_one_of_lowest_priority_gives(plug
     (name,) = evicted(plugin, queues, pods, action=action)
 
     assert name.startswith(low)
+
+
+def losses(
+    nodes: int, holders: Sequence[str], gang: int, *queues: Any, alike: bool, hierarchy: bool = False
+) -> Counter[str]:
+    """Return how many pods each queue loses to a gang, with ``capacity``.
+
+    Nodes are full of pods of one CPU. The queues of each holder, one letter for each pod, are those on one node.
+    Pods of the gang are planned together if they are alike, and else one after the other.
+    """
+    names = [f"n{n}" for n in range(nodes)]
+    pods = [(letter, node) for node in names for letter in holders[int(node[1:]) % len(holders)]]
+    scenario = Scenario(
+        *(a_node(node, cpu=sum(on == node for _, on in pods), memory="1Gi") for node in names),
+        *(a_pod(f"{letter}-{n}", group=letter, node=node, cpu=1) for n, (letter, node) in enumerate(pods)),
+        *(a_group(one, min_available=1, phase="Running", queue=one) for one in sorted({one for one, _ in pods})),
+        a_group("new", min_available=gang, queue="asks"),
+        *(a_pod(f"new-{n}", group="new", cpu=1, memory="1Mi" if alike else f"{n + 1}Mi") for n in range(gang)),
+        *queues,
+        actions="enqueue, allocate, reclaim",
+        plugins=[*TIER, {"name": "capacity", "enableHierarchy": hierarchy}],
+    )
+    return Counter(name[0] for together in scenario.run().evictions for name in together)
+
+
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("low", ["a", "b"])
+def test_a_gang_takes_from_the_first_queue_on_all_nodes_before_the_second(low: str, alike: bool) -> None:
+    queues = [
+        a_queue("asks", deserved={"cpu": 8, "memory": "1Gi"}),
+        *(a_queue(one, deserved={"cpu": 2, "memory": "1Gi"}, priority=1 if one == low else 9) for one in "ab"),
+    ]
+
+    assert losses(4, ["aabb"], 4, *queues, alike=alike) == {low: 4}
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_gang_takes_from_the_next_relative_on_all_nodes_before_others(alike: bool) -> None:
+    deserved: Amounts = {"cpu": 4, "memory": "1Gi"}
+    queues = [
+        a_queue("family", deserved={"cpu": 8, "memory": "2Gi"}),
+        *(a_queue(name, parent="family", deserved=deserved) for name in ("asks", "c")),
+        a_queue("b", deserved=deserved),
+    ]
+
+    assert losses(4, ["bbcc"], 4, *queues, alike=alike, hierarchy=True) == {"c": 4}
+
+
+def test_queues_that_hold_the_same_give_about_the_same_to_a_large_gang() -> None:
+    """Each node has pods of one queue only, and each queue could give all that the gang needs."""
+    queues = [
+        a_queue("asks", deserved={"cpu": 48, "memory": "1Gi"}),
+        *(a_queue(one, deserved={"cpu": 1, "memory": "1Gi"}) for one in "ab"),
+    ]
+    lost = losses(32, ["aa", "bb"], 24, *queues, alike=True)
+
+    assert lost["a"] + lost["b"] == 24
+    assert abs(lost["a"] - lost["b"]) <= 8
 
 
 @pytest.mark.parametrize("minimum", [0, 1])

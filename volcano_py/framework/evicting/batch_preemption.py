@@ -6,6 +6,10 @@ victims again, as one group in the order of eviction, with the number of preempt
 victim. If the answers of plugins count the candidates before each one (`Plugin.counts`), these are the answers that
 they would give task by task. The batch ends before the first task of which a victim is refused. The remaining tasks are
 left to the next batch, or to a search task by task.
+
+If queues lose tasks in an order, each task gets the node whose next victim is of the first queue. The batch ends if
+that may be a node that it has left before. If several queues may lose tasks, the order changes as they do, so a batch
+is for a part of the tasks only.
 """
 
 from collections.abc import Callable
@@ -22,6 +26,8 @@ from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.resources import EPSILON
 
 _NODES: Final = 128  # of one batch
+_PARTS: Final = 4  # into which tasks are divided if several queues may lose tasks
+_LEAST: Final = 8  # tasks of such a part: how unevenly equal queues may lose tasks
 
 
 class _Batch(NamedTuple):
@@ -43,6 +49,8 @@ class Steps(NamedTuple):
     """Returns how many tasks of a shape fit on these nodes, in this order."""
     promise: Callable[[Rows, int, Rows], None]
     """Promises tasks of a shape their nodes."""
+    ranks: Callable[[Rows], Rows] | None
+    """Returns for each task (n,) the place of its queue in the order of queues that lose tasks; None: no order."""
 
 
 def preempt_in_batches(
@@ -65,13 +73,18 @@ def _place(
     if found is None:
         return 0
     nodes, candidates = found
-    nodes = nodes[:_NODES]
+    nodes = nodes[: _NODES + 1]  # the last one only tells which queue loses tasks next
     place = np.full(len(eviction.state.nodes), -1, dtype=np.intp)
     place[nodes] = np.arange(len(nodes))
     asked = candidates.only(place[candidates.groups] >= 0)
     rows = eviction.in_order(preemptor.queue, asked.rows[steps.allowed(preemptor, asked)])
     rows = rows[np.argsort(place[eviction.state.tasks.node[rows]], kind="stable")]
-    batch = _choose(eviction, info, rows, len(tasks))
+    ranks, wanted = np.zeros(len(rows), dtype=np.intp), len(tasks)
+    if steps.ranks is not None and len(rows):
+        ranks = steps.ranks(rows)
+        if (ranks != ranks[0]).any():
+            wanted = min(wanted, max(_LEAST, -(-wanted // _PARTS)))
+    batch = _choose(eviction, info, rows, ranks, wanted, beyond=int(nodes[-1]) if len(nodes) > _NODES else -1)
     count = _allowed_tasks(eviction, steps, preemptor, batch)
     eviction.state.report.preemption_attempts += len(set(batch.nodes[:count]))
     checkpoint = statement.checkpoint()
@@ -87,8 +100,12 @@ def _place(
     return count
 
 
-def _choose(eviction: Eviction, info: TaskInfo, rows: Rows, wanted: int) -> _Batch:
-    """Choose victims node by node, in order, as few as let each task fit; ``rows`` are in the order of their nodes."""
+def _choose(eviction: Eviction, info: TaskInfo, rows: Rows, ranks: Rows, wanted: int, *, beyond: int) -> _Batch:
+    """Choose victims node by node, in order, as few as let each task fit.
+
+    ``rows`` and their ``ranks`` are in the order of their nodes. A node is left when its next victim has a higher rank
+    than that of another node. Nothing is chosen on the node ``beyond`` the batch.
+    """
     batch = _Batch([], [], [])
     floor = (info.request - EPSILON).tolist()
     counted = info.fit.rows.tolist()
@@ -96,15 +113,24 @@ def _choose(eviction: Eviction, info: TaskInfo, rows: Rows, wanted: int) -> _Bat
         return batch
     of_node = eviction.state.tasks.node[rows]
     bounds = np.flatnonzero(np.concatenate(([True], of_node[1:] != of_node[:-1])))
+    ends = np.append(bounds[1:], len(rows))
+    order = np.argsort(ranks[bounds], kind="stable")
+    next_ranks = [*ranks[bounds[order[1:]]].tolist(), len(eviction.state.queues)]
+    left = len(eviction.state.queues)  # the lowest rank of a victim on a node that was left
     requests: Floats = eviction.state.classes.requests[:, eviction.state.tasks.shape[rows]].T
     # A Python loop over the nodes of the batch and their victims, a few numbers each.
-    for start, end in zip(bounds.tolist(), [*bounds[1:].tolist(), len(rows)], strict=True):
-        if len(batch.nodes) == wanted:
-            break
+    for place, next_rank in zip(order.tolist(), next_ranks, strict=True):
+        start, end = int(bounds[place]), int(ends[place])
         node = int(of_node[start])
+        if len(batch.nodes) == wanted or node == beyond or ranks[start] > left:
+            break
         room = eviction.state.nodes.future_idle[:, node].tolist()
         pending: list[int] = []
-        for row, request in zip(rows[start:end].tolist(), requests[start:end].tolist(), strict=True):
+        victims = zip(rows[start:end].tolist(), requests[start:end].tolist(), ranks[start:end].tolist(), strict=True)
+        for row, request, rank in victims:
+            if not pending and rank > min(next_rank, left):
+                left = min(left, rank)
+                break
             pending.append(row)
             room = [have + more for have, more in zip(room, request, strict=True)]
             while len(batch.nodes) < wanted and all(floor[one] < room[one] for one in counted):

@@ -13,6 +13,7 @@
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from itertools import chain, groupby, islice
 from typing import Final
 
@@ -177,7 +178,9 @@ class Plan:
         return done
 
     def _batch_steps(self) -> Steps:
-        return Steps(self.preemptor, self.nodes_in_order, self.allowed, self.fitting, self.promise)
+        by_queue = self._purpose is Purpose.RECLAIM
+        ranks = partial(self._eviction.ranks, self._queue) if by_queue else None
+        return Steps(self.preemptor, self.nodes_in_order, self.allowed, self.fitting, self.promise, ranks)
 
     def _place_freely(self, task: int, shape_id: int) -> bool:
         if not self._eviction.hooks.allocatable(self._queue, self._eviction.state.task_of(shape_id), 1):
