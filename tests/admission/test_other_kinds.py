@@ -241,7 +241,9 @@ def test_a_name_may_occur_twice() -> None:
     found = flow(a=[], b=["a"])
     found["spec"]["flows"].append({"name": "a"})
 
-    assert create("/jobflows/validate", found).allowed
+    verdict = create("/jobflows/validate", found)
+    assert verdict.allowed
+    assert verdict.warnings == ("spec.flows: only the last flow with the name a counts",)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +276,29 @@ def test_hyper_nodes() -> None:
         "spec.members[2].selector.regexMatch.pattern",
     ]
     assert "member regexMatch pattern is invalid: error parsing regexp: missing closing ): `a(b`" in found.message
+
+
+@pytest.mark.parametrize(
+    ("type_of", "selector", "warned"),
+    [
+        ("Node", {"exactMatch": {"name": "n"}}, ""),
+        ("Node", {"labelMatch": {"matchLabels": {"a": "b"}}}, ""),
+        ("Node", {}, "it selects nothing: add exactMatch, regexMatch or labelMatch"),
+        ("HyperNode", {"exactMatch": {"name": "h"}}, ""),
+        ("HyperNode", {"regexMatch": {"pattern": "h.*"}}, "a HyperNode can be selected only by exactMatch.name"),
+        ("HyperNode", {}, "a HyperNode can be selected only by exactMatch.name"),
+    ],
+)
+def test_who_writes_a_member_that_selects_nothing_is_warned(
+    type_of: str, selector: dict[str, Any], warned: str
+) -> None:
+    member = {"type": type_of, **({"selector": selector} if selector else {})}
+    found = {"metadata": {"name": "h"}, "spec": {"members": [*hyper_node("n")["spec"]["members"], member]}}
+    verdict = create("/hypernodes/validate", found)
+
+    assert verdict.allowed
+    assert [text.startswith("spec.members[1].selector: ") for text in verdict.warnings] == [True] * bool(warned)
+    assert all(warned in text for text in verdict.warnings)
 
 
 # Cron jobs

@@ -159,6 +159,19 @@ def test_a_wrong_argument_is_reported():
     assert [text.partition(":")[0] for text in said] == ["argument interval", "argument strategies"]
 
 
+def test_a_parameter_that_is_not_read_is_reported():
+    """The design document of Volcano nests the limits."""
+    said: list[str] = []
+    params = {"nodeResourceUtilizationThresholds": LIMITS}
+
+    Rescheduling.parse({"strategies": [{"name": "lowNodeUtilization", "params": params}]}, said.append)
+
+    assert said == [
+        "argument strategies: nodeResourceUtilizationThresholds of lowNodeUtilization is ignored; "
+        "it knows thresholds and targetThresholds"
+    ]
+
+
 @pytest.mark.parametrize(
     "strategies",
     [

@@ -1,8 +1,10 @@
 """Job flows: what they depend on is there, and nothing waits for itself.
 
-A flow without steps is fine, and so is a name that occurs twice: the last step of that name counts.
+A flow without steps is fine, and so is a name that occurs twice: the last step of that name counts, and who writes it
+gets a warning.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -18,9 +20,12 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
     """Refuse a job flow that could never end."""
     if request.operation not in (CREATE, UPDATE):
         return wrong_operation("'CREATE' or 'UPDATE'")
-    graph = {text(flow, "name"): texts(flow, "dependsOn", "targets") for flow in parts(request.object, "spec", "flows")}
+    flows = parts(request.object, "spec", "flows")
+    graph = {text(flow, "name"): texts(flow, "dependsOn", "targets") for flow in flows}
+    repeated = [name for name, times in Counter(text(flow, "name") for flow in flows).items() if times > 1]
+    warnings = tuple(f"spec.flows: only the last flow with the name {name} counts" for name in repeated)
     refusals = flaws(graph)
-    return Verdict(refusals) if refusals else ALLOWED
+    return Verdict(refusals, warnings=warnings) if refusals or warnings else ALLOWED
 
 
 def flaws(graph: Mapping[str, Collection[str]]) -> tuple[Refusal, ...]:

@@ -44,6 +44,8 @@ _INTERVAL: Final = "interval"
 _PERIOD: Final = "metricsPeriod"
 _STRATEGIES: Final = "strategies"
 _LOW_NODE: Final = "lowNodeUtilization"
+_LOW: Final = "thresholds"
+_HIGH: Final = "targetThresholds"
 _DEFAULT_INTERVAL_S: Final = 300.0
 _FRESH_S: Final = 300.0
 _RESOURCES: Final = ("cpu", "memory")
@@ -93,7 +95,9 @@ class Rescheduling(Plugin, VictimTasks):
         if not chosen:
             return ReschedulingArgs(interval, active=False)
         params = chosen[-1].get("params") or {}
-        return ReschedulingArgs(interval, _limits(params, "thresholds"), _limits(params, "targetThresholds"))
+        for ignored in sorted(set(params) - {_LOW, _HIGH}) if isinstance(params, Mapping) else ():
+            warn(f"argument {_STRATEGIES}: {ignored} of {_LOW_NODE} is ignored; it knows {_LOW} and {_HIGH}")
+        return ReschedulingArgs(interval, _limits(params, _LOW), _limits(params, _HIGH))
 
     def on_session_open(self, ssn: State) -> None:
         """Find out whether an interval has passed since the last run, or since the first session."""
