@@ -231,6 +231,22 @@ async def test_after_an_excuse_in_vain_the_back_off_begins_anew(queue, clock) ->
     assert queue.failed("a", excusable=True) <= 1.5 * FIRST_S * 2
 
 
+async def test_an_excuse_gives_back_attempts_with_the_back_off(queue, clock) -> None:
+    """With a back-off that begins anew, the attempts that are left would be used up much sooner (seed 22001283)."""
+    queue.plan("a")
+    for _ in range(4):
+        await fail(queue, "a", excusable=True)
+        await advance(clock, 15.0)
+    for key in queue.excuse():
+        queue.plan(key)
+    for _ in range(3):  # the first of five is used up, because the excuse may come too early
+        await fail(queue, "a", excusable=True)
+        await advance(clock, 15.0)
+    assert await taken(queue) == ["a"]
+
+    assert queue.failed("a", excusable=True) is None
+
+
 async def test_a_flood_of_excuses_brings_no_more_turns_than_the_back_off_of_a_new_failure(clock) -> None:
     queue, turns = a_retry_queue(clock, attempts=1000), []
     queue.plan("a")

@@ -14,7 +14,8 @@ and now something has appeared. It holds for keys with an ``excusable`` failure 
 that are given up, even long ago. The shortest back-off of an excused key doubles with every excuse that was in vain, up
 to the cap, and is never shorter than the server asks. So a flood of excuses costs a key no more turns than the back-off
 of a new failure does. The back-off after an excused turn goes on from there: whoever refuses may see later than we do
-what has appeared. If there was no excuse for as long as the longest back-off, the next one is the first again.
+what has appeared. The attempts that are left are as many as for such a failure, because otherwise they would be used up
+before the reason is gone. If there was no excuse for as long as the longest back-off, the next one is the first again.
 
 A key that is planned during its back-off gets one turn when the back-off ends, however many changes came meanwhile.
 
@@ -280,6 +281,7 @@ class RetryQueue(Generic[K]):
         failures.until = min(failures.until, failures.failed_at + max(least_s, failures.asked_s))
         failures.excused += 1
         failures.backoff.failures = min(failures.backoff.failures, failures.excused)
+        failures.attempts = min(failures.attempts, failures.excused)
         failures.excused_at = now
 
     def _push(self, item: tuple[float, int, K]) -> None:
