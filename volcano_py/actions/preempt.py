@@ -22,7 +22,6 @@ enabledAllocatable off, because such a plugin does not learn of evictions. ``top
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -35,7 +34,7 @@ from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.domain_plans import fill, scopes
 from volcano_py.framework.evicting.futile import FutileJobs
 from volcano_py.framework.evicting.pick_one_node import CandidateNodeCount
-from volcano_py.framework.evicting.plan import Plan, by_score
+from volcano_py.framework.evicting.plan import Plan
 from volcano_py.framework.evicting.starving import StarvingJobs
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
@@ -162,7 +161,6 @@ def _plan(
             queue,
             job,
             scope.candidates,
-            partial(by_score, scope.eviction.placement),
             search.blind,
             search.compared,
             place_gang=scope.place_gang,

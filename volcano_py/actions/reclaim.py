@@ -17,22 +17,19 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from volcano_py.conf.arguments import Warn, get_bool
 from volcano_py.framework.action import Action
 from volcano_py.framework.contract.extension_points import Purpose
 from volcano_py.framework.contract.plugin import PluginFailed
-from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.domain_plans import fill, scopes
 from volcano_py.framework.evicting.futile import FutileJobs
-from volcano_py.framework.evicting.plan import Plan, by_score
+from volcano_py.framework.evicting.plan import Plan
 from volcano_py.framework.evicting.starving import StarvingJobs
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder, note_overused
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Cause
-from volcano_py.model.arrays import Floats, Rows
+from volcano_py.model.arrays import Rows
 
 _CACHE = "predicateErrorCacheEnable"
 
@@ -75,8 +72,7 @@ def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
     lent = all_candidates.only(ssn.eviction.lent_to(queue, all_candidates))
     message = f"evicted to make room for PodGroup {job.key} of queue {queue.name}"
     for scope in scopes(ssn.topology, ssn.eviction, queue, job, tasks, lent):
-        order = partial(_by_victim_queue, ssn, queue)
-        plan = Plan(scope.eviction, Purpose.RECLAIM, queue, job, scope.candidates, order, place_gang=scope.place_gang)
+        plan = Plan(scope.eviction, Purpose.RECLAIM, queue, job, scope.candidates, place_gang=scope.place_gang)
         try:
             fill(plan, scope, tasks, partial(_preemptive, ssn, queue))
             done = plan.conclude(Cause("reclaim", message, job.key))
@@ -89,12 +85,3 @@ def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
 
 def _preemptive(ssn: Session, queue: QueueInfo, shape_id: int, count: int) -> bool:
     return ssn.eviction.preemptive(queue, [(ssn.state.task_of(shape_id), count)])
-
-
-def _by_victim_queue(ssn: Session, queue: QueueInfo, scores: Floats, candidates: VictimCandidates) -> Rows:
-    """Return nodes in the order of the first queue that would lose tasks there, then by score."""
-    nodes = by_score(ssn.placement, scores, candidates)
-    ranks = ssn.eviction.ranks(queue, candidates.rows)
-    first = np.full(len(scores), len(ssn.state.queues), dtype=np.intp)
-    np.minimum.at(first, candidates.groups, ranks)
-    return np.asarray(nodes[np.argsort(first[nodes], kind="stable")])

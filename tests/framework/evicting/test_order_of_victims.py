@@ -1,7 +1,8 @@
 """Who is reclaimed first: which queue, and which pod of a queue."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -56,9 +57,15 @@ def test_of_queues_above_what_they_deserve_the_one_of_lowest_priority_gives(plug
 
 
 def losses(
-    nodes: int, holders: Sequence[str], gang: int, *queues: Any, alike: bool, hierarchy: bool = False
+    nodes: int,
+    holders: Sequence[str],
+    gang: int,
+    *queues: Any,
+    alike: bool,
+    hierarchy: bool = False,
+    minimum: Mapping[str, int] = MappingProxyType({}),
 ) -> Counter[str]:
-    """Return how many pods each queue loses to a gang, with ``capacity``.
+    """Return how many pods each queue loses to a gang, with ``capacity``; ``minimum`` is that of their gangs.
 
     Nodes are full of pods of one CPU. The queues of each holder, one letter for each pod, are those on one node.
     Pods of the gang are planned together if they are alike, and else one after the other.
@@ -68,7 +75,10 @@ def losses(
     scenario = Scenario(
         *(a_node(node, cpu=sum(on == node for _, on in pods), memory="1Gi") for node in names),
         *(a_pod(f"{letter}-{n}", group=letter, node=node, cpu=1) for n, (letter, node) in enumerate(pods)),
-        *(a_group(one, min_available=1, phase="Running", queue=one) for one in sorted({one for one, _ in pods})),
+        *(
+            a_group(one, min_available=minimum.get(one, 1), phase="Running", queue=one)
+            for one in sorted({one for one, _ in pods})
+        ),
         a_group("new", min_available=gang, queue="asks"),
         *(a_pod(f"new-{n}", group="new", cpu=1, memory="1Mi" if alike else f"{n + 1}Mi") for n in range(gang)),
         *queues,
@@ -99,6 +109,17 @@ def test_a_gang_takes_from_the_next_relative_on_all_nodes_before_others(alike: b
     ]
 
     assert losses(4, ["bbcc"], 4, *queues, alike=alike, hierarchy=True) == {"c": 4}
+
+
+@pytest.mark.parametrize("gang", [1, 2])
+def test_pods_that_cannot_go_do_not_lead_to_those_of_a_later_queue(gang: int) -> None:
+    """The gang of queue a keeps all its pods; queue b comes before c, and is on other nodes."""
+    queues = [
+        a_queue("asks", deserved={"cpu": 8, "memory": "1Gi"}),
+        *(a_queue(one, deserved={"cpu": 1, "memory": "1Gi"}, priority=n) for n, one in enumerate("abc", 1)),
+    ]
+
+    assert losses(8, ["ac", "bb"], gang, *queues, alike=True, minimum={"a": 4}) == {"b": gang}
 
 
 def test_queues_that_hold_the_same_give_about_the_same_to_a_large_gang() -> None:

@@ -71,17 +71,17 @@ def test_without_nodes_there_is_one_empty_set():
     assert (len(found.sets), len(found.shut)) == (1, 0)
 
 
-def test_nodes_are_ordered_by_their_set_and_stay_in_order_within_it():
+def test_nodes_have_the_place_of_their_set():
     found = divided(Shard(frozenset({"n1", "n3"})), columns())
 
-    assert found.in_order(np.array([0, 3, 2, 1])).tolist() == [3, 1, 0, 2]
+    assert found.places(np.array([0, 3, 2, 1])).tolist() == [1, 0, 1, 0]
     assert [found.index_of(node) for node in range(4)] == [1, 0, 1, 0]
 
 
-def test_one_set_changes_no_order():
+def test_in_one_set_all_nodes_have_the_same_place():
     found = divided(None, columns())
 
-    assert found.in_order(np.array([2, 0, 1])).tolist() == [2, 0, 1]
+    assert found.places(np.array([2, 0, 1])).tolist() == [0, 0, 0]
     assert found.index_of(3) == 0
 
 
@@ -91,11 +91,11 @@ def test_a_node_counts_for_the_first_of_the_sets_that_have_it():
     found = NodeSets(sets, a_mask())
 
     assert [found.index_of(node) for node in range(4)] == [2, 1, 0, 2]
-    assert found.in_order(np.arange(4)).tolist() == [2, 1, 0, 3]
+    assert found.places(np.arange(4)).tolist() == [2, 1, 0, 2]
 
 
 def test_a_node_in_no_set_comes_last():
     found = NodeSets((NodeSet("a", a_mask(3)), NodeSet("b", a_mask(1))), a_mask(0, 2))
 
     assert found.index_of(0) == 2
-    assert found.in_order(np.arange(4)).tolist() == [3, 1, 0, 2]
+    assert found.places(np.arange(4)).tolist() == [2, 1, 2, 0]

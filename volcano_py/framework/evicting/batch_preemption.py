@@ -27,6 +27,7 @@ from volcano_py.model.resources import EPSILON
 
 _NODES: Final = 128  # of one batch
 _PARTS: Final = 4  # into which tasks are divided if several queues may lose tasks
+_NEVER: Final = 2**62  # later than every turn
 _LEAST: Final = 8  # tasks of such a part: how unevenly equal queues may lose tasks
 
 
@@ -36,21 +37,31 @@ class _Batch(NamedTuple):
     ends: list[int]  # by task: how many victims are evicted for it and for the tasks before it
 
 
+class NodesInOrder(NamedTuple):
+    """The nodes on which evictions are tried, and whose turn it is there."""
+
+    nodes: Rows
+    """First to last, (n,): by their first turn, then by score."""
+    candidates: VictimCandidates
+    turns: Rows
+    """Of each candidate, (n_candidates,): those with a lower one lose their nodes first."""
+    first: Rows
+    """By node, the first turn of a candidate there, (n_nodes,)."""
+
+
 class Steps(NamedTuple):
     """What a plan of evictions does at each step of a batch."""
 
     preemptor: Callable[[TaskInfo, int], Preemptor]
     """Returns the preemptor at the present state of the plan, for a task and its priority."""
-    nodes_in_order: Callable[[TaskInfo], tuple[Rows, VictimCandidates] | None]
-    """Returns the nodes to try, first to last, and the candidates there; None if no eviction helps."""
+    nodes_in_order: Callable[[TaskInfo], NodesInOrder | None]
+    """Returns the nodes to try, and the candidates there; None if no eviction helps."""
     allowed: Callable[[Preemptor, VictimCandidates], Bools]
     """Returns which candidates may be evicted, shape (n,)."""
     fitting: Callable[[int, Rows], int]
     """Returns how many tasks of a shape fit on these nodes, in this order."""
     promise: Callable[[Rows, int, Rows], None]
     """Promises tasks of a shape their nodes."""
-    ranks: Callable[[Rows], Rows] | None
-    """Returns for each task (n,) the place of its queue in the order of queues that lose tasks; None: no order."""
 
 
 def preempt_in_batches(
@@ -72,19 +83,21 @@ def _place(
     found = steps.nodes_in_order(info)
     if found is None:
         return 0
-    nodes, candidates = found
-    nodes = nodes[: _NODES + 1]  # the last one only tells which queue loses tasks next
+    nodes = found.nodes[: _NODES + 1]  # the last one only tells whose turn comes next
     place = np.full(len(eviction.state.nodes), -1, dtype=np.intp)
     place[nodes] = np.arange(len(nodes))
-    asked = candidates.only(place[candidates.groups] >= 0)
-    rows = eviction.in_order(preemptor.queue, asked.rows[steps.allowed(preemptor, asked)])
+    near = place[found.candidates.groups] >= 0
+    asked = found.candidates.only(near)
+    agreed = steps.allowed(preemptor, asked)
+    victims, their_turns = asked.rows[agreed], found.turns[near][agreed]
+    rows = eviction.in_order(preemptor.queue, victims)
     rows = rows[np.argsort(place[eviction.state.tasks.node[rows]], kind="stable")]
-    ranks, wanted = np.zeros(len(rows), dtype=np.intp), len(tasks)
-    if steps.ranks is not None and len(rows):
-        ranks = steps.ranks(rows)
-        if (ranks != ranks[0]).any():
-            wanted = min(wanted, max(_LEAST, -(-wanted // _PARTS)))
-    batch = _choose(eviction, info, rows, ranks, wanted, beyond=int(nodes[-1]) if len(nodes) > _NODES else -1)
+    by_row = np.argsort(victims)
+    turns = their_turns[by_row[np.searchsorted(victims, rows, sorter=by_row)]]
+    wanted = len(tasks)
+    if (turns != turns[:1]).any():
+        wanted = min(wanted, max(_LEAST, -(-wanted // _PARTS)))
+    batch = _choose(eviction, info, rows, turns, wanted, beyond=int(nodes[-1]) if len(nodes) > _NODES else -1)
     count = _allowed_tasks(eviction, steps, preemptor, batch)
     eviction.state.report.preemption_attempts += len(set(batch.nodes[:count]))
     checkpoint = statement.checkpoint()
@@ -100,10 +113,10 @@ def _place(
     return count
 
 
-def _choose(eviction: Eviction, info: TaskInfo, rows: Rows, ranks: Rows, wanted: int, *, beyond: int) -> _Batch:
+def _choose(eviction: Eviction, info: TaskInfo, rows: Rows, turns: Rows, wanted: int, *, beyond: int) -> _Batch:
     """Choose victims node by node, in order, as few as let each task fit.
 
-    ``rows`` and their ``ranks`` are in the order of their nodes. A node is left when its next victim has a higher rank
+    ``rows`` and their ``turns`` are in the order of their nodes. A node is left when its next victim has a later turn
     than that of another node. Nothing is chosen on the node ``beyond`` the batch.
     """
     batch = _Batch([], [], [])
@@ -114,22 +127,22 @@ def _choose(eviction: Eviction, info: TaskInfo, rows: Rows, ranks: Rows, wanted:
     of_node = eviction.state.tasks.node[rows]
     bounds = np.flatnonzero(np.concatenate(([True], of_node[1:] != of_node[:-1])))
     ends = np.append(bounds[1:], len(rows))
-    order = np.argsort(ranks[bounds], kind="stable")
-    next_ranks = [*ranks[bounds[order[1:]]].tolist(), len(eviction.state.queues)]
-    left = len(eviction.state.queues)  # the lowest rank of a victim on a node that was left
+    order = np.argsort(turns[bounds], kind="stable")
+    next_turns = [*turns[bounds[order[1:]]].tolist(), _NEVER]
+    left = _NEVER  # the lowest turn of a victim on a node that was left
     requests: Floats = eviction.state.classes.requests[:, eviction.state.tasks.shape[rows]].T
     # A Python loop over the nodes of the batch and their victims, a few numbers each.
-    for place, next_rank in zip(order.tolist(), next_ranks, strict=True):
+    for place, next_turn in zip(order.tolist(), next_turns, strict=True):
         start, end = int(bounds[place]), int(ends[place])
         node = int(of_node[start])
-        if len(batch.nodes) == wanted or node == beyond or ranks[start] > left:
+        if len(batch.nodes) == wanted or node == beyond or turns[start] > left:
             break
         room = eviction.state.nodes.future_idle[:, node].tolist()
         pending: list[int] = []
-        victims = zip(rows[start:end].tolist(), requests[start:end].tolist(), ranks[start:end].tolist(), strict=True)
-        for row, request, rank in victims:
-            if not pending and rank > min(next_rank, left):
-                left = min(left, rank)
+        victims = zip(rows[start:end].tolist(), requests[start:end].tolist(), turns[start:end].tolist(), strict=True)
+        for row, request, turn in victims:
+            if not pending and turn > min(next_turn, left):
+                left = min(left, turn)
                 break
             pending.append(row)
             room = [have + more for have, more in zip(room, request, strict=True)]

@@ -11,7 +11,6 @@ victim that was taken on the way.)
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from volcano_py.framework.evicting.bundles import Bundle, Ranks, bundles
 from volcano_py.framework.evicting.displaced import candidates_for
 from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.minimum import greatest_gains
-from volcano_py.framework.evicting.plan import PlaceGang, Plan, by_score
+from volcano_py.framework.evicting.plan import PlaceGang, Plan
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Cause
 from volcano_py.model.arrays import Floats, Rows
@@ -88,7 +87,6 @@ class GangPlans:
             queue,
             job,
             candidates,
-            partial(by_score, eviction.placement),
             place_gang=self._place_gang,
         )
         try:
@@ -112,7 +110,6 @@ class GangPlans:
             self._queue,
             self._job,
             candidates,
-            partial(by_score, self._eviction.placement),
             for_gang=True,
         )
         shapes = self._eviction.state.tasks.shape

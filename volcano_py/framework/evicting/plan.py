@@ -12,9 +12,9 @@
    from later plans of the action, and is withdrawn when the action ends.
 """
 
+import heapq
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import partial
-from itertools import chain, groupby, islice
+from itertools import chain, count, groupby, islice
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,7 @@ import numpy as np
 from volcano_py.framework.contract import combine
 from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.framework.contract.victim_candidates import Earlier, VictimCandidates
-from volcano_py.framework.evicting.batch_preemption import Steps, preempt_in_batches
+from volcano_py.framework.evicting.batch_preemption import NodesInOrder, Steps, preempt_in_batches
 from volcano_py.framework.evicting.bundles import safe_in_groups
 from volcano_py.framework.evicting.displaced import candidates_for
 from volcano_py.framework.evicting.eviction import Eviction
@@ -40,11 +40,6 @@ from volcano_py.snapshot.columns import NodeColumns
 _FIRST_LOOK: Final = 32  # nodes about which plugins are asked first; each further look takes four times as many
 _WALKS: Final = 64  # nodes on which evictions are tried for one task before the plan gives up on the task
 
-NodeOrder = Callable[[Floats, VictimCandidates], Rows]
-"""Returns the nodes to try, first to last, shape (n,). Takes a score per node (n_nodes,), minus infinity for nodes that
-need not be tried, and the candidates on the others."""
-
-
 PlaceGang = Callable[[Statement, Rows], bool]
 """Places tasks of a gang with a statement; says whether the gang then has its minimum once all room is free."""
 
@@ -59,14 +54,13 @@ class Plan:
         queue: QueueInfo,
         job: JobInfo,
         candidates: VictimCandidates,
-        node_order: NodeOrder,
         blind: bool = False,
         compared: int = 0,
         *,
         for_gang: bool = False,
         place_gang: PlaceGang | None = None,
     ) -> None:
-        """Take the preemptor, the candidates grouped by node, and the order in which nodes are tried.
+        """Take the preemptor, and the candidates grouped by node.
 
         ``blind`` leaves out nodes that refuse the task now, even if evictions might change that. ``compared`` is how
         many nodes, the first in order, are compared by their victims before they are tried (`pick_one_node`).
@@ -79,7 +73,6 @@ class Plan:
         self._job = job
         self._bound = len(eviction.pending_evictions.preemptors(job)) > 0
         self._candidates = candidates_for(eviction, job, candidates)
-        self._node_order = node_order
         self._blind = blind
         self._compared = compared
         self._for_gang = for_gang
@@ -178,9 +171,7 @@ class Plan:
         return done
 
     def _batch_steps(self) -> Steps:
-        by_queue = self._purpose is Purpose.RECLAIM
-        ranks = partial(self._eviction.ranks, self._queue) if by_queue else None
-        return Steps(self.preemptor, self.nodes_in_order, self.allowed, self.fitting, self.promise, ranks)
+        return Steps(self.preemptor, self.nodes_in_order, self.allowed, self.fitting, self.promise)
 
     def _place_freely(self, task: int, shape_id: int) -> bool:
         if not self._eviction.hooks.allocatable(self._queue, self._eviction.state.task_of(shape_id), 1):
@@ -221,7 +212,7 @@ class Plan:
         allowed[allowed] = self._eviction.allowed_for_gang(preemptor, candidates.only(allowed))
         return allowed
 
-    def nodes_in_order(self, info: TaskInfo) -> tuple[Rows, VictimCandidates] | None:
+    def nodes_in_order(self, info: TaskInfo) -> NodesInOrder | None:
         """Return the nodes to try, first to last, and the candidates there; None if no eviction helps.
 
         On each of these nodes there is enough room if all candidates are evicted.
@@ -238,33 +229,58 @@ class Plan:
         candidates = candidates.only(worth_trying[candidates.groups])
         if not len(candidates):
             return None
-        nodes = self._node_order(np.where(worth_trying, scores, -np.inf), candidates)
-        return eviction.placement.node_sets.in_order(nodes), candidates
+        turns = self._turns(candidates)
+        nodes = _by_score(eviction.placement, np.where(worth_trying, scores, -np.inf))
+        starts = np.flatnonzero(np.diff(candidates.groups, prepend=-1))
+        first = np.full(len(eviction.state.nodes), np.iinfo(np.intp).max)
+        first[candidates.groups[starts]] = np.minimum.reduceat(turns, starts)
+        return NodesInOrder(nodes[np.argsort(first[nodes], kind="stable")], candidates, turns, first)
+
+    def _turns(self, candidates: VictimCandidates) -> Rows:
+        """Return the turn of each candidate (n,): by the set of its node, then by the order in which queues lose tasks.
+
+        Only `Purpose.RECLAIM` has an order of queues.
+        """
+        places = self._eviction.placement.node_sets.places(candidates.groups)
+        if self._purpose is not Purpose.RECLAIM:
+            return places
+        return places * (2 * len(self._eviction.state.queues)) + self._eviction.ranks(self._queue, candidates.rows)
 
     def _chances(self, preemptor: Preemptor, info: TaskInfo) -> Iterator[tuple[int, Rows]]:
-        """Yield nodes in order, each with its allowed victims, if all of these together free enough room."""
+        """Yield nodes in order, each with its allowed victims, if all of these together free enough room.
+
+        The node whose first allowed victim has the first turn comes first.
+        """
         found = self.nodes_in_order(info)
         if found is None:
             return
-        nodes, candidates = found
+        nodes = found.nodes
+        seen: list[tuple[int, int, int, Rows]] = []  # a heap by the turn of the first allowed victim, then in order
+        places = count()
         start, size = 0, _FIRST_LOOK
         while start < len(nodes):
-            look = nodes[start : start + size]
-            yield from self._chances_on(preemptor, info, look, candidates)
+            for node, turn, victims in self._chances_on(preemptor, info, nodes[start : start + size], found):
+                heapq.heappush(seen, (turn, next(places), node, victims))
             start, size = start + size, size * 4
+            while seen and (start >= len(nodes) or seen[0][0] <= found.first[nodes[start]]):
+                _, _, node, victims = heapq.heappop(seen)
+                yield node, victims
 
     def _chances_on(
-        self, preemptor: Preemptor, info: TaskInfo, nodes: Rows, candidates: VictimCandidates
-    ) -> Iterator[tuple[int, Rows]]:
+        self, preemptor: Preemptor, info: TaskInfo, nodes: Rows, found: NodesInOrder
+    ) -> Iterator[tuple[int, int, Rows]]:
+        """Yield nodes in order, with the first turn of their allowed victims and these victims, if they are enough."""
         chosen = np.zeros(len(self._eviction.state.nodes), dtype=bool)
         chosen[nodes] = True
-        asked = candidates.only(chosen[candidates.groups])
-        allowed = asked.only(self.allowed(preemptor, asked))
+        chosen = chosen[found.candidates.groups]
+        asked = found.candidates.only(chosen)
+        agreed = self.allowed(preemptor, asked)
+        allowed, turns = asked.only(agreed), found.turns[chosen][agreed]
         enough = info.fit.fits((self._eviction.state.nodes.future_idle + self._sums(allowed))[:, nodes])
         bounds = np.searchsorted(allowed.groups, np.stack((nodes, nodes + 1)))
         for node, fits, start, end in zip(nodes.tolist(), enough.tolist(), *bounds.tolist(), strict=True):
             if fits and end > start:
-                yield node, allowed.rows[start:end]
+                yield node, int(turns[start:end].min()), allowed.rows[start:end]
 
     def _present(self, info: TaskInfo) -> VictimCandidates:
         """Return the candidates that are still running or bound; a best-effort task preempts only best-effort ones."""
@@ -446,7 +462,7 @@ class Plan:
         return min(allowed, len(nodes) if fits.all() else int(fits.argmin()))
 
 
-def by_score(placement: Placement, scores: Floats, candidates: VictimCandidates) -> Rows:
+def _by_score(placement: Placement, scores: Floats) -> Rows:
     """Return the nodes that have a score (n_nodes,), the best first, equal ones in tie order."""
     order = np.arange(len(scores)) if placement.tie_order is None else placement.tie_order
     order = order[scores[order] > -np.inf]

@@ -87,9 +87,6 @@ class NodeSets:
         """Return the index of the first set that has a node; the number of sets if none has it."""
         return 0 if self._first is None else self._first.item(node)
 
-    def in_order(self, nodes: Rows) -> Rows:
-        """Return nodes with those of the first set first, and so on; within a set in the order given."""
-        if self._first is None:
-            return nodes
-        ordered: Rows = nodes[np.argsort(self._first[nodes], kind="stable")]
-        return ordered
+    def places(self, nodes: Rows) -> Rows:
+        """Return the index of the first set that has each node (n,), 0 if there is only one set."""
+        return np.zeros(len(nodes), dtype=np.intp) if self._first is None else self._first[nodes]
