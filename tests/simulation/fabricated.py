@@ -122,10 +122,12 @@ class Fabricated:
         """Let a scheduler decide to bind a pod."""
         self._decided(process, Bind(_ref(pod), node, JobKey(objects.NAMESPACE, "g")), shown)
 
-    def evict(self, process: Process, pod: Mapping[str, Any], node: str, beneficiary: str) -> None:
+    def evict(
+        self, process: Process, pod: Mapping[str, Any], node: str, beneficiary: str, shown: Shown | None = None
+    ) -> None:
         """Let a scheduler decide to evict a pod."""
         job = JobKey(objects.NAMESPACE, beneficiary)
-        self._decided(process, Evict(_ref(pod), node, None, "preempt", "", job), None)
+        self._decided(process, Evict(_ref(pod), node, None, "preempt", "", job), shown)
 
     def _decided(self, process: Process, decision: Decision, shown: Shown | None) -> None:
         seen = shown or self.shown()

@@ -38,9 +38,9 @@ def bind(world: Fabricated, pod: Mapping[str, Any]) -> None:
     world.bind(world.one, pod, "node-0")
 
 
-def evict(world: Fabricated, victim: Mapping[str, Any]) -> None:
+def evict(world: Fabricated, victim: Mapping[str, Any], shown: Shown | None = None) -> None:
     """Let the pod "victim" on node-0 be evicted for the group "big"."""
-    world.evict(world.one, victim, "node-0", "big")
+    world.evict(world.one, victim, "node-0", "big", shown)
     with world.asks(world.one, "delete", "pods"):
         world.remove(objects.PODS, "default/victim")
 
@@ -322,6 +322,26 @@ def test_a_gang_may_not_be_complete_any_more_when_pods_of_it_end(world: Fabricat
     if later:
         world.put(objects.PODS, member, status={"phase": "Failed"})
     assert world.rest("evictions help") == (set() if later else {"evictions help"})
+
+
+@pytest.mark.parametrize("gone", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_scheduler_cannot_know_of_an_end_that_it_was_not_shown(world: Fabricated, known: bool, gone: bool) -> None:
+    """Its watch was late (short seed 23003248)."""
+    victim, member = world.pod("victim"), world.pod("member", group="big")
+    world.pod("waits", group="big")
+    world.servers.create(objects.group("big", 2, "default", "1"))
+    for pod, node in ((victim, "node-0"), (member, "node-1")):
+        world.decide(world.one, pod, node)
+        world.bind(world.one, pod, node)
+    before = world.shown()
+    world.at(5.0)
+    world.put(objects.PODS, world.current(objects.PODS, "member"), status={"phase": "Failed"})
+    if gone:
+        world.remove(objects.PODS, "default/member")
+    world.at(6.0)
+    evict(world, victim, None if known else before)
+    assert world.rest("evictions help") == ({"evictions help"} if known else set())
 
 
 @pytest.mark.parametrize("minimum", [2, 6])

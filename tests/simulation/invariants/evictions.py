@@ -1,5 +1,6 @@
 """Evictions: nobody is evicted for nothing."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -44,6 +45,8 @@ class _Eviction:
     """The PodGroup that gets the room, by ``namespace/name``."""
     of: str
     """The PodGroup of the victim."""
+    was_late: bool
+    """Whether a pod of the beneficiary had ended or was gone, and its scheduler had not been shown that."""
 
 
 @dataclass(slots=True)
@@ -67,18 +70,20 @@ class EvictionsHelp(Invariant):
     restart of a job; a PodGroup that was made again while its pods ran, because its queue seemed to hold less until
     then; pods of other queues that were made later, because its queue may deserve less since then; pods of higher
     priority that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or a
-    change of the beneficiary: its end, that of a pod of it, or another minimum.
+    change of the beneficiary that was not shown before: its end, that of a pod of it, or another minimum.
     """
 
     name = "evictions help"
 
     def __init__(self, world: "World") -> None:
         super().__init__(world)
-        self._decided: dict[tuple[Process, str], tuple[Evict, float]] = {}
+        self._decided: dict[tuple[Process, str], tuple[Evict, float, bool]] = {}
         self._done: list[_Eviction] = []
         self._changed: dict[str, float] = {}  # group -> when a pod of it was gone or ended, or it asked for more, last
         self._specs: dict[str, object] = {}  # of groups
         self._ended: set[str] = set()  # uids of pods
+        # group -> key and uid of each pod that has ended or is gone -> the version since when, endless if it is gone
+        self._ends: dict[str, dict[tuple[str, str], float]] = {}
         self._placed: dict[str, float] = {}  # group -> when one of its pods got a node, or was refused one, last
         self._created: dict[str, float] = {}  # uid of a pod -> when it was made
         self._groups: dict[str, float] = {}  # group -> when it was made
@@ -89,7 +94,9 @@ class EvictionsHelp(Invariant):
         """Note for whom pods are evicted."""
         for decision in batch:
             if isinstance(decision, Evict):
-                self._decided[process, decision.task.uid] = (decision, self.world.loop.time())
+                ends = self._ends.get(str(decision.beneficiary), {})
+                late = any(0 < shown.pod(*pod) < since for pod, since in ends.items())
+                self._decided[process, decision.task.uid] = (decision, self.world.loop.time(), late)
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Look at pods that are deleted by a scheduler, and at pods that are bound."""
@@ -109,11 +116,12 @@ class EvictionsHelp(Invariant):
         pod = self.world.truth.pods[meta["uid"]]
         if event.type == "ADDED":
             self._created[meta["uid"]] = at
-        elif event.type == "DELETED":
-            self._changed[f"{meta['namespace']}/{pod.job}"] = at
-        elif pod.ended and pod.uid not in self._ended:
+        elif event.type == "DELETED" or (pod.ended and pod.uid not in self._ended):
             self._ended.add(pod.uid)
-            self._changed[f"{meta['namespace']}/{pod.job}"] = at
+            group = f"{meta['namespace']}/{pod.job}"
+            self._changed[group] = at
+            since = math.inf if event.type == "DELETED" else int(meta["resourceVersion"])
+            self._ends.setdefault(group, {})[event.stored.key, pod.uid] = since
         if asked is None:
             return
         if asked.resource == "pods/binding":
@@ -122,10 +130,10 @@ class EvictionsHelp(Invariant):
             created_at = max(self._created[meta["uid"]], self._groups.get(group, 0.0))
             self._others.append(_Placed(group, pod.priority, created_at, at))
         elif asked.verb == "delete" and asked.client.name.startswith("scheduler"):
-            decision, since = self._decided.pop((asked.client, pod.uid), (None, 0.0))
+            decision, since, late = self._decided.pop((asked.client, pod.uid), (None, 0.0, False))
             of = f"{meta['namespace']}/{pod.job}"
             if decision is not None and decision.beneficiary is not None:
-                self._done.append(_Eviction(since, at, pod.key, decision.action, str(decision.beneficiary), of))
+                self._done.append(_Eviction(since, at, pod.key, decision.action, str(decision.beneficiary), of, late))
             elif decision is None and not pod.terminating:
                 self.violated(f"{asked.client.name} has deleted {pod.key} without having decided so")
 
@@ -157,7 +165,7 @@ class EvictionsHelp(Invariant):
         priority = self._priority(one.beneficiary)
         if any(self._came_first(other, one, priority) for other in self._others):
             return True
-        if self._changed.get(one.beneficiary, -1.0) >= one.at:
+        if one.was_late or self._changed.get(one.beneficiary, -1.0) >= one.at:
             return True  # its pods went, as in a restart of its job, or ended, or it needs more: it is not complete
         queue = self._queue(one.beneficiary)
         return not queue or self._is_asked_elsewhere(one, queue)
