@@ -142,6 +142,21 @@ async def test_a_status_changed_by_another_writer_is_corrected(server, writer, s
     assert writes(server) == 2
 
 
+async def test_a_watch_that_was_late_is_compared_with_what_the_last_cycle_said(server, writer, shown):
+    """No other cycle comes (seed 23008223)."""
+    put_queue(server)
+    shown["q"] = {"cpu": 1000.0}
+    writer.put({"q": {"cpu": 1000.0}})
+
+    for name, amounts in (("q", {"cpu": 1000.0}), ("other", {"cpu": 1.0}), ("q", {"cpu": 3000.0})):
+        shown[name] = amounts
+        writer.compare(name)
+        assert await writer.drained(10)
+
+    assert writes(server) == 1
+    assert allocated(server)["cpu"] == "1"
+
+
 async def test_queues_that_the_api_server_does_not_have_are_left_alone(server, writer):
     await hold(writer, unknown={"cpu": 1000.0}, q={"cpu": 1000.0})
 

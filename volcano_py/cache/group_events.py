@@ -9,7 +9,7 @@ Pods without a PodGroup may form a gang by annotations. A PodGroup of the same n
 PodGroup cannot be read.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final
 
@@ -239,6 +239,8 @@ class QueueEvents:
         self._groups = groups
         self.allocated: dict[str, dict[str, float]] = {}
         """What the status of each queue shows as allocated, by resource."""
+        self.on_allocated: Callable[[str], None] = lambda _: None
+        """Is called with the name of a queue whose status shows something else as allocated than before."""
 
     def on_events(self, events: list[Event[Queue]]) -> None:
         """Apply changes in order."""
@@ -268,7 +270,10 @@ class QueueEvents:
             self._leave_out(Unreadable("Queue", "", name, uid, f"Queue {name} cannot be read: {error}"))
             return
         self._forget(name, uid)
-        self.allocated[name] = shown_allocated(queue)
+        allocated = shown_allocated(queue)
+        if allocated != self.allocated.get(name):
+            self.allocated[name] = allocated
+            self.on_allocated(name)
         self._groups.assumed_queue.end()
         if self._state.store.queues.get(name) != record:
             self._state.store.set_queue(record)

@@ -106,6 +106,7 @@ class SchedulerDaemon:
 
     def _cycle_loop(self, runner: CycleRunner) -> CycleLoop:
         context, options, writers = self._context, self.options, self._writers
+        self.cache.queues.on_allocated = writers.queue_statuses.compare
         self._reporter = CycleReporter(
             self._metrics, self.cache.store, clock=context.clock, queues_hold=writers.queue_statuses.put
         )

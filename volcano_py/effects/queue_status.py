@@ -83,11 +83,22 @@ class QueueStatusWriter:
         self._wanted = queues
         self._written = {name: written for name, written in self._written.items() if name in queues}
         for name, allocated in queues.items():
-            known = self._known(name)
-            if allocated == known:
-                self._write_queue.discard(name)
-            elif known is not None:
-                self._write_queue.put(name, allocated)
+            self._compare(name, allocated)
+
+    def compare(self, name: str) -> None:
+        """Write what the last cycle said of a queue if the watch shows it differently by now.
+
+        Another cycle may be a long time off: a watch that was late shows changes that wake none.
+        """
+        if (allocated := self._wanted.get(name)) is not None:
+            self._compare(name, allocated)
+
+    def _compare(self, name: str, allocated: Amounts) -> None:
+        known = self._known(name)
+        if allocated == known:
+            self._write_queue.discard(name)
+        elif known is not None:
+            self._write_queue.put(name, allocated)
 
     def _known(self, name: str) -> Amounts | None:
         """Return what a queue has, as far as is known; None if it does not exist."""
