@@ -324,6 +324,21 @@ def test_a_gang_may_not_be_complete_any_more_when_pods_of_it_end(world: Fabricat
     assert world.rest("evictions help") == (set() if later else {"evictions help"})
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_the_queue_may_deserve_less_when_pods_of_another_queue_are_shown(world: Fabricated, known: bool) -> None:
+    """The watch of the scheduler was late (short seed 23003761)."""
+    victim = world.pod("victim")
+    world.pod("waits", group="big")
+    for name, queue in (("big", "default"), ("others", "other")):
+        world.servers.create(objects.group(name, 1, queue, "1"))
+    before = world.shown()
+    world.pod("other", group="others")
+    world.at(5.0)
+    bind(world, victim)
+    evict(world, victim, None if known else before)
+    assert world.rest("evictions help") == ({"evictions help"} if known else set())
+
+
 @pytest.mark.parametrize("gone", [True, False])
 @pytest.mark.parametrize("known", [True, False])
 def test_a_scheduler_cannot_know_of_an_end_that_it_was_not_shown(world: Fabricated, known: bool, gone: bool) -> None:

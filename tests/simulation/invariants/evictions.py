@@ -47,6 +47,8 @@ class _Eviction:
     """The PodGroup of the victim."""
     was_late: bool
     """Whether a pod of the beneficiary had ended or was gone, and its scheduler had not been shown that."""
+    unseen: frozenset[str]
+    """The PodGroups of the pods that were there, and that its scheduler had not been shown."""
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ class EvictionsHelp(Invariant):
     bind which the eviction was for (other pods of the beneficiary may have ended since); a queue that was closed or
     opened later; work that was submitted later and may come first; pods or PodGroups that were made later, as by the
     restart of a job; a PodGroup that was made again while its pods ran, because its queue seemed to hold less until
-    then; pods of other queues that were made later, because its queue may deserve less since then; pods of higher
+    then; pods of other queues that were made or shown later, as its queue may deserve less since then; pods of higher
     priority that waited beyond the minimum of their job (they evict nobody, but come first when there is room); or a
     change of the beneficiary that was not shown before: its end, that of a pod of it, or another minimum.
     """
@@ -77,7 +79,7 @@ class EvictionsHelp(Invariant):
 
     def __init__(self, world: "World") -> None:
         super().__init__(world)
-        self._decided: dict[tuple[Process, str], tuple[Evict, float, bool]] = {}
+        self._decided: dict[tuple[Process, str], tuple[Evict, float, bool, frozenset[str]]] = {}
         self._done: list[_Eviction] = []
         self._changed: dict[str, float] = {}  # group -> when a pod of it was gone or ended, or it asked for more, last
         self._specs: dict[str, object] = {}  # of groups
@@ -86,6 +88,7 @@ class EvictionsHelp(Invariant):
         self._ends: dict[str, dict[tuple[str, str], float]] = {}
         self._placed: dict[str, float] = {}  # group -> when one of its pods got a node, or was refused one, last
         self._created: dict[str, float] = {}  # uid of a pod -> when it was made
+        self._there: dict[str, str] = {}  # uid of a pod that is there -> its key
         self._groups: dict[str, float] = {}  # group -> when it was made
         self._returned: list[float] = []  # when a group was made whose pods had nodes already
         self._others: list[_Placed] = []
@@ -96,7 +99,9 @@ class EvictionsHelp(Invariant):
             if isinstance(decision, Evict):
                 ends = self._ends.get(str(decision.beneficiary), {})
                 late = any(0 < shown.pod(*pod) < since for pod, since in ends.items())
-                self._decided[process, decision.task.uid] = (decision, self.world.loop.time(), late)
+                pods = self.world.truth.pods
+                unseen = frozenset(pods[uid].group for uid, key in self._there.items() if not shown.pod(key, uid))
+                self._decided[process, decision.task.uid] = (decision, self.world.loop.time(), late, unseen)
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Look at pods that are deleted by a scheduler, and at pods that are bound."""
@@ -114,8 +119,11 @@ class EvictionsHelp(Invariant):
             return
         meta = event.stored.obj["metadata"]
         pod = self.world.truth.pods[meta["uid"]]
+        if event.type == "DELETED":
+            self._there.pop(pod.uid, None)
         if event.type == "ADDED":
-            self._created[meta["uid"]] = at
+            self._created[pod.uid] = at
+            self._there[pod.uid] = pod.key
         elif event.type == "DELETED" or (pod.ended and pod.uid not in self._ended):
             self._ended.add(pod.uid)
             group = f"{meta['namespace']}/{pod.job}"
@@ -130,10 +138,11 @@ class EvictionsHelp(Invariant):
             created_at = max(self._created[meta["uid"]], self._groups.get(group, 0.0))
             self._others.append(_Placed(group, pod.priority, created_at, at))
         elif asked.verb == "delete" and asked.client.name.startswith("scheduler"):
-            decision, since, late = self._decided.pop((asked.client, pod.uid), (None, 0.0, False))
+            nothing = (None, 0.0, False, frozenset[str]())
+            decision, since, *known = self._decided.pop((asked.client, pod.uid), nothing)
             of = f"{meta['namespace']}/{pod.job}"
             if decision is not None and decision.beneficiary is not None:
-                self._done.append(_Eviction(since, at, pod.key, decision.action, str(decision.beneficiary), of, late))
+                self._done.append(_Eviction(since, at, pod.key, decision.action, str(decision.beneficiary), of, *known))
             elif decision is None and not pod.terminating:
                 self.violated(f"{asked.client.name} has deleted {pod.key} without having decided so")
 
@@ -184,7 +193,7 @@ class EvictionsHelp(Invariant):
         if "capacity" in self.world.plan.conf:
             return False
         since = one.at - _DECIDED_S
-        groups = {self.world.truth.pods[uid].group for uid, at in self._created.items() if at >= since}
+        groups = {self.world.truth.pods[uid].group for uid, at in self._created.items() if at >= since} | one.unseen
         return any(self._queue(group) not in ("", queue) for group in groups - {one.of})
 
     def _priority(self, group: str) -> int:
@@ -197,6 +206,6 @@ class EvictionsHelp(Invariant):
         """Say whether a pod may have got the room: made after the eviction was decided, or of a higher priority."""
         return (
             other.group not in (one.beneficiary, one.of)
-            and (other.created_at >= one.at - _DECIDED_S or other.priority > priority)
+            and (other.created_at >= one.at - _DECIDED_S or other.group in one.unseen or other.priority > priority)
             and other.at >= one.at
         )
