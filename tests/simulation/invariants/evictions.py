@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tests.simulation import objects
 from tests.simulation.insight import Shown
@@ -35,20 +35,29 @@ _DECIDED_S: Final = 1.0
 """How long before an eviction its cycle began at most."""
 
 
-@dataclass(slots=True)
-class _Eviction:
-    decided_at: float
+class _Decided(NamedTuple):
+    """The decision of an eviction, and what its scheduler did not know."""
+
+    evict: Evict
     at: float
-    victim: str
-    action: str
-    beneficiary: str
-    """The PodGroup that gets the room, by ``namespace/name``."""
-    of: str
-    """The PodGroup of the victim."""
     was_late: bool
     """Whether a pod of the beneficiary had ended or was gone, and its scheduler had not been shown that."""
     unseen: frozenset[str]
     """The PodGroups of the pods that were there, and that its scheduler had not been shown."""
+
+
+@dataclass(slots=True)
+class _Eviction:
+    decided: _Decided
+    at: float
+    victim: str
+    of: str
+    """The PodGroup of the victim."""
+
+    @property
+    def beneficiary(self) -> str:
+        """Return the PodGroup that gets the room, by ``namespace/name``."""
+        return str(self.decided.evict.beneficiary)
 
 
 @dataclass(slots=True)
@@ -79,7 +88,7 @@ class EvictionsHelp(Invariant):
 
     def __init__(self, world: "World") -> None:
         super().__init__(world)
-        self._decided: dict[tuple[Process, str], tuple[Evict, float, bool, frozenset[str]]] = {}
+        self._decided: dict[tuple[Process, str], _Decided] = {}
         self._done: list[_Eviction] = []
         self._changed: dict[str, float] = {}  # group -> when a pod of it was gone or ended, or it asked for more, last
         self._specs: dict[str, object] = {}  # of groups
@@ -101,7 +110,7 @@ class EvictionsHelp(Invariant):
                 late = any(0 < shown.pod(*pod) < since for pod, since in ends.items())
                 pods = self.world.truth.pods
                 unseen = frozenset(pods[uid].group for uid, key in self._there.items() if not shown.pod(key, uid))
-                self._decided[process, decision.task.uid] = (decision, self.world.loop.time(), late, unseen)
+                self._decided[process, decision.task.uid] = _Decided(decision, self.world.loop.time(), late, unseen)
 
     def changed(self, resource: str, event: Event, asked: "Asked | None") -> None:
         """Look at pods that are deleted by a scheduler, and at pods that are bound."""
@@ -138,13 +147,12 @@ class EvictionsHelp(Invariant):
             created_at = max(self._created[meta["uid"]], self._groups.get(group, 0.0))
             self._others.append(_Placed(group, pod.priority, created_at, at))
         elif asked.verb == "delete" and asked.client.name.startswith("scheduler"):
-            nothing = (None, 0.0, False, frozenset[str]())
-            decision, since, *known = self._decided.pop((asked.client, pod.uid), nothing)
-            of = f"{meta['namespace']}/{pod.job}"
-            if decision is not None and decision.beneficiary is not None:
-                self._done.append(_Eviction(since, at, pod.key, decision.action, str(decision.beneficiary), of, *known))
-            elif decision is None and not pod.terminating:
-                self.violated(f"{asked.client.name} has deleted {pod.key} without having decided so")
+            decided = self._decided.pop((asked.client, pod.uid), None)
+            if decided is None:
+                if not pod.terminating:
+                    self.violated(f"{asked.client.name} has deleted {pod.key} without having decided so")
+            elif decided.evict.beneficiary is not None:
+                self._done.append(_Eviction(decided, at, pod.key, f"{meta['namespace']}/{pod.job}"))
 
     def answered(self, asked: "Asked", status: int) -> None:
         """Look at binds that the server refuses, but not for what the scheduler should have known."""
@@ -158,9 +166,10 @@ class EvictionsHelp(Invariant):
     def at_rest(self) -> None:
         """Look for beneficiaries that were not placed."""
         for one in self._done:
-            if self._placed.get(one.beneficiary, -1.0) < one.decided_at and not self._excused(one):
+            if self._placed.get(one.beneficiary, -1.0) < one.decided.at and not self._excused(one):
                 self.violated(
-                    f"{one.victim} was evicted ({one.action}) for {one.beneficiary}, which got no node after it"
+                    f"{one.victim} was evicted ({one.decided.evict.action}) for {one.beneficiary},"
+                    " which got no node after it"
                 )
 
     def _excused(self, one: _Eviction) -> bool:
@@ -174,7 +183,7 @@ class EvictionsHelp(Invariant):
         priority = self._priority(one.beneficiary)
         if any(self._came_first(other, one, priority) for other in self._others):
             return True
-        if one.was_late or self._changed.get(one.beneficiary, -1.0) >= one.at:
+        if one.decided.was_late or self._changed.get(one.beneficiary, -1.0) >= one.at:
             return True  # its pods went, as in a restart of its job, or ended, or it needs more: it is not complete
         queue = self._queue(one.beneficiary)
         return not queue or self._is_asked_elsewhere(one, queue)
@@ -193,8 +202,8 @@ class EvictionsHelp(Invariant):
         if "capacity" in self.world.plan.conf:
             return False
         since = one.at - _DECIDED_S
-        groups = {self.world.truth.pods[uid].group for uid, at in self._created.items() if at >= since} | one.unseen
-        return any(self._queue(group) not in ("", queue) for group in groups - {one.of})
+        groups = {self.world.truth.pods[uid].group for uid, at in self._created.items() if at >= since}
+        return any(self._queue(group) not in ("", queue) for group in (groups | one.decided.unseen) - {one.of})
 
     def _priority(self, group: str) -> int:
         """Return the highest priority of a pod that this PodGroup has or had."""
@@ -206,6 +215,10 @@ class EvictionsHelp(Invariant):
         """Say whether a pod may have got the room: made after the eviction was decided, or of a higher priority."""
         return (
             other.group not in (one.beneficiary, one.of)
-            and (other.created_at >= one.at - _DECIDED_S or other.group in one.unseen or other.priority > priority)
+            and (
+                other.created_at >= one.at - _DECIDED_S
+                or other.group in one.decided.unseen
+                or other.priority > priority
+            )
             and other.at >= one.at
         )

@@ -7,9 +7,9 @@ victim. If the answers of plugins count the candidates before each one (`Plugin.
 they would give task by task. The batch ends before the first task of which a victim is refused. The remaining tasks are
 left to the next batch, or to a search task by task.
 
-If queues lose tasks in an order, each task gets the node whose next victim is of the first queue. The batch ends if
-that may be a node that it has left before. If several queues may lose tasks, the order changes as they do, so a batch
-is for a part of the tasks only.
+Victims have turns: that of their set of nodes, and in `reclaim` that of their queue. Each task gets the node whose next
+victim has the first turn. The batch ends if that may be a node that it has left before. If several queues may lose
+tasks, their order changes as they do, so a batch is for a part of the tasks only.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ class NodesInOrder(NamedTuple):
     """First to last, (n,): by their first turn, then by score."""
     candidates: VictimCandidates
     turns: Rows
-    """Of each candidate, (n_candidates,): those with a lower one lose their nodes first."""
+    """Of each candidate, (n_candidates,): the one with the lowest turn goes first."""
     first: Rows
     """By node, the first turn of a candidate there, (n_nodes,)."""
 
