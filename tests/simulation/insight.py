@@ -2,8 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from tests.simulation import objects
 from tests.simulation.loop import PROCESS, Process
@@ -15,7 +15,7 @@ from volcano_py.kube.reflector import Reflector
 from volcano_py.kube.retry_queue import RetryQueue
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.model.objects import TaskTrait
-from volcano_py.model.statuses import TaskStatus
+from volcano_py.model.statuses import READY_STATUSES, TaskStatus
 
 if TYPE_CHECKING:
     from tests.simulation.machines import Machine
@@ -25,6 +25,17 @@ Versions = Mapping[str, tuple[str, str]]
 """Uid and resourceVersion of objects, by ``namespace/name``."""
 
 
+class Basis(NamedTuple):
+    """What a cycle starts from, by its snapshot."""
+
+    free: Mapping[str, tuple[float, ...]]
+    """What is idle on each node or being released, for the resources of `Amounts`."""
+    nominated: Mapping[str, str]
+    """The nodes of pods that wait for room on them, by uid."""
+    missing: Mapping[str, int]
+    """How many more pods of a PodGroup need nodes for its minimum."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What the watches of a process had shown at one moment."""
@@ -32,6 +43,8 @@ class Shown:
     at: float
     pods: Versions
     nodes: Versions
+    basis: Callable[[], Basis] | None = None
+    """Reads the snapshot of the cycle, if this is what a cycle was shown."""
 
     def pod(self, key: str, uid: str) -> int:
         """Return the version of a pod that was shown, 0 if it was not."""
@@ -61,7 +74,7 @@ def observed(daemon: SchedulerDaemon, cycle: Callable[..., Any], observer: Obser
     """Return a cycle that tells what it decides; it is called at the moment of its snapshot."""
 
     def run(snapshot: Any, policy: Any, clock: Any, seed: int, memory: Any, emit: Any) -> Any:
-        process, shown = PROCESS.get(), shown_to(daemon)
+        process, shown = PROCESS.get(), replace(shown_to(daemon), basis=_basis(snapshot))
         observer.cycle(process, shown)
 
         def tell(batch: Sequence[Decision]) -> None:
@@ -71,6 +84,26 @@ def observed(daemon: SchedulerDaemon, cycle: Callable[..., Any], observer: Obser
         return cycle(snapshot, policy, clock, seed, memory, tell)
 
     return run
+
+
+def _basis(snapshot: Any) -> Callable[[], Basis]:
+    """Copy from a snapshot what its cycle changes, and return what reads the copy."""
+    nodes, tasks, jobs = snapshot.nodes, snapshot.tasks, snapshot.jobs
+    rows = [snapshot.resources.names.index(name) for name in ("cpu", "memory", "pods")]
+    free = (nodes.idle + nodes.releasing - nodes.pipelined)[rows]
+    missing = jobs.min_available - jobs.counts[list(READY_STATUSES)].sum(axis=0)
+    pairs = list(zip(*snapshot.nominated[:2], strict=True))
+    names = nodes.names
+
+    def read() -> Basis:
+        lacks = zip(jobs.records, missing.tolist(), strict=True)
+        return Basis(
+            {name: tuple(amounts) for name, amounts in zip(names, free.T.tolist(), strict=True)},
+            {tasks.record(task).uid: names[node] for task, node in pairs},
+            {str(job.key): int(count) for job, count in lacks if job is not None},
+        )
+
+    return read
 
 
 def observe_assumptions(daemon: SchedulerDaemon, observer: Observer) -> None:

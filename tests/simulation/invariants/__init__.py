@@ -5,7 +5,7 @@
 | `binds` | one Binding per pod; room, nodes and takeovers by what the deciding scheduler had been shown |
 | `leadership`, `lease`, `handover` | who may write, who loses a lease, and how it passes to the next |
 | `caches`, `memory`, `knowledge` | what programs know: as shown at every second, true at rest, nothing forgotten |
-| `evictions` | nobody is evicted for nothing |
+| `evictions`, `plans` | nobody is evicted for nothing |
 | `jobs`, `workloads`, `statuses`, `texts` | jobs, PodGroups and queues, and what users read about them |
 | `commands` | a command takes effect before it is deleted, and none stays |
 | `tempo`, `bounds` | how often requests are repeated; queues, heaps, tasks |
@@ -25,6 +25,7 @@ from tests.simulation.invariants import (
     leadership,
     lease,
     memory,
+    plans,
     processes,
     rest,
     statuses,
@@ -56,6 +57,7 @@ INVARIANTS: dict[str, type[Invariant]] = {
         caches.CacheIsTrue,
         caches.WatchesAreUpToDate,
         evictions.EvictionsHelp,
+        plans.PlansMakeRoom,
         jobs.JobsKeepTheirTable,
         jobs.OnePodPerIndex,
         jobs.JobsHaveTheirPods,
