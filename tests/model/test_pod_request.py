@@ -233,6 +233,21 @@ def test_a_pod_with_requests_of_its_own_is_resized_as_a_whole(refused: bool, cou
     assert pod_request(in_force(msgspec.convert(wire, Pod))).raw["cpu"] == counted
 
 
+@pytest.mark.parametrize("refused", [False, True])
+def test_only_what_the_spec_names_counts_for_the_whole_pod(refused: bool) -> None:
+    """The status of the pod names memory, too, for which each container asks by itself."""
+    wire = msgspec.to_builtins(a_resized_pod("1", "1", refused=refused))
+    wire["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"
+    wire["status"]["containerStatuses"][0]["resources"]["requests"]["memory"] = "1Gi"
+    wire["spec"]["resources"] = {"requests": {"cpu": "3"}}
+    wire["status"] |= {"resources": {"requests": {"memory": "100Mi"}}, "allocatedResources": {"memory": "50Mi"}}
+
+    request = pod_request(in_force(msgspec.convert(wire, Pod)))
+
+    assert request.raw["memory"] == 1024 * MI
+    assert request.raw.get("cpu", 0) == (0 if refused else 3000), "a refused resize leaves what the pod has: nothing"
+
+
 @pytest.mark.parametrize("has", ["1", "1000m"])
 def test_a_pod_that_is_not_resized_is_taken_as_it_is(has: str) -> None:
     pod = a_resized_pod("1", has)

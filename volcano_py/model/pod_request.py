@@ -108,7 +108,11 @@ def in_force(pod: Pod) -> PodSpec:
     ]
     whole = spec.resources
     if whole is not None and status.resources is not None:
-        held = [status.resources.requests, status.allocated_resources]
+        # The status may name resources that the pod asks for container by container. Only the spec says what is whole.
+        held = [
+            {name: requests.get(name, "0") for name in whole.requests}
+            for requests in (status.resources.requests, status.allocated_resources)
+        ]
         whole = _greatest(whole, held, refused, "spec.resources.requests")
     if containers == spec.containers and sidecars == spec.init_containers and whole is spec.resources:
         return spec
