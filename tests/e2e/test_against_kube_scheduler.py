@@ -31,7 +31,7 @@ from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.predicates.plugin import PredicatesArgs
 from volcano_py.testing import a_cluster, added, deleted
 
-SEEDS: Final = (5, 8, 11)  # of sixteen seeds, those that found most of the faults inserted in a trial
+SEEDS: Final = (5, 8, 11, 305)  # those that found most of the faults inserted in a trial, or one in our code
 N_JUDGED: Final = 25
 LISTS: Final = {
     Namespace: "/api/v1/namespaces",

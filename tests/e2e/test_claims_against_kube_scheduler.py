@@ -38,7 +38,7 @@ from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.predicates.plugin import PredicatesArgs
 from volcano_py.testing import a_cluster, added, deleted
 
-SEEDS: Final = (27, 45, 59, 121, 123)
+SEEDS: Final = (27, 45, 59, 121, 123, 1049)
 N_JUDGED: Final = 25
 LISTS: Final = {
     Node: "/api/v1/nodes",

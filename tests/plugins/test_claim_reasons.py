@@ -106,6 +106,11 @@ NONE_MADE = (a_claim("other", storage_class="local"), a_local_class())
         pytest.param((*FAR, *bound("other")), OUT_OF_REACH, id="affinity-alone"),
         pytest.param((*bound(), *NONE_MADE), UNBOUND, id="bind-alone"),
         pytest.param((*bound(), *FULL), NO_SPACE, id="space-alone"),
+        pytest.param(
+            (a_claim(selected_node="n1"), a_claim("other", selected_node="n2"), a_csi_driver()),
+            UNBOUND,
+            id="a-node-that-is-not-selected-is-not-asked-for-space",
+        ),
     ],
 )
 def test_what_volume_binding_has_against_a_node_counts_as_one_reason(objects: tuple[Any, ...], reason: str) -> None:

@@ -3,13 +3,14 @@
     exclusive   a ReadWriteOncePod claim is used by another pod: no node will do until that pod is gone
     zone        a node with zone or region labels must be in the zones that the labels of bound volumes name
     affinity    a node must match the node affinity of bound volumes
-    bind        each unbound claim must get an existing volume that the node reaches (`volume_matching`), or one must be
-                made for it where its storage class allows; once a node is selected for a claim, only that node will do
+    bind        once a node is selected for a claim, only that node will do; each unbound claim must get an existing volume
+                that the node reaches (`volume_matching`), or one must be made for it where its storage class allows
     space       its driver must have room for it there, if the driver says how much room it has
     missing     the volume of a bound claim must exist
 
 A node that fails `zone` gives none of the reasons after it. The others are VolumeBinding's, which gives at most one of
-`affinity` and `missing` and one of `bind` and `space`: the first claim that fails gives the reason.
+`affinity` and `missing` and one of `bind` and `space`. A node that is not the selected one gives `bind`; on others, the
+first claim that fails gives the reason.
 """
 
 from typing import Final
@@ -102,8 +103,11 @@ class ClaimFilter:
         """Add where claims get no volume; the first claim that gets none gives the reason."""
         wanted, own = self._volumes.wanted_now(self._need)
         matched = self._volumes.matching.on_nodes(wanted, own)
-        silent = np.ones(len(self._nodes), dtype=bool)
-        # A Python loop over the claims of one pod, those with a selected node first.
+        # Python loops over the claims of one pod, those with a selected node first.
+        for one, found in zip(wanted, matched, strict=True):
+            if one.selected_node:
+                refused[BIND] |= ~found & ~self._is(one.selected_node)
+        silent = ~refused[BIND]
         for place in sorted(range(len(wanted)), key=lambda place: not wanted[place].selected_node):
             one = wanted[place]
             possible = self._made(one)
@@ -117,14 +121,15 @@ class ClaimFilter:
         found = self._volumes.storage.classes.get(wanted.storage_class)
         if found is None or not found.provisions:
             return np.zeros(len(self._nodes), dtype=bool)
-        possible = self._volumes.matching.reach.nodes_matching(found.topologies or None)
-        if not wanted.selected_node:
-            return possible
-        selected = np.zeros(len(self._nodes), dtype=bool)
-        row = self._nodes.statics.row_of.get(wanted.selected_node)
+        return self._volumes.matching.reach.nodes_matching(found.topologies or None)
+
+    def _is(self, name: str) -> Bools:
+        """Return which nodes have this name, shape (n_nodes,)."""
+        named = np.zeros(len(self._nodes), dtype=bool)
+        row = self._nodes.statics.row_of.get(name)
         if row is not None:
-            selected[row] = possible[row]
-        return selected
+            named[row] = True
+        return named
 
     def _space(self, wanted: Wanted) -> Bools:
         """Return for which nodes its driver has room for a volume, shape (n_nodes,)."""
