@@ -3,8 +3,8 @@
     exclusive   a ReadWriteOncePod claim is used by another pod: no node will do until that pod is gone
     zone        a node with zone or region labels must be in the zones that the labels of bound volumes name
     affinity    a node must match the node affinity of bound volumes
-    bind        once a node is selected for a claim, only that node will do; each unbound claim must get an existing volume
-                that the node reaches (`volume_matching`), or one must be made for it where its storage class allows
+    bind        once a node is selected for a claim, only that node will do; each unbound claim must get an existing
+                volume that the node reaches (`volume_matching`), or one must be made for it where its class allows
     space       its driver must have room for it there, if the driver says how much room it has
     missing     the volume of a bound claim must exist
 
