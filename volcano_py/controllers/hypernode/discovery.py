@@ -64,8 +64,9 @@ def plan(
             creations.append(Create(HYPER_NODES, "", body))
         elif not _is_as(before, body):
             changes.append(Patch(HYPER_NODES, "", name, {**body, "metadata": _with_uid(body["metadata"], before)}))
-    gone = tuple(Delete(HYPER_NODES, "", name, one.metadata.uid) for name, one in sorted(left.items()))
-    return Plan(tuple(step for step in (tuple(creations), tuple(changes), gone) if step))
+    gone = [Delete(HYPER_NODES, "", name, one.metadata.uid) for name, one in sorted(left.items())]
+    step = (*creations, *changes, *gone)  # all at once: one that is refused holds up no others
+    return Plan((step,) if step else ())
 
 
 def is_ours(one: HyperNode) -> bool:
