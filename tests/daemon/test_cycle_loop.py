@@ -222,6 +222,16 @@ async def test_without_changes_no_cycle_runs(stage):
     assert stage.loop.cycles == 1
 
 
+async def test_with_shuffle_cycles_go_on_without_changes(stage):
+    stage.loop.use(resolve(parse_conf("actions: allocate, shuffle", "test.conf")))
+    await stage.pass_time(0.1)
+    assert stage.loop.cycles == 2  # at the start, and for the policy
+
+    await stage.pass_time(30.0)
+
+    assert stage.loop.cycles == 5
+
+
 async def test_a_helpful_change_starts_a_cycle_after_the_debounce(stage):
     stage.change(Change.POD_PENDING)
     await stage.pass_time(0.01)

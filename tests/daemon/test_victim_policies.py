@@ -223,6 +223,20 @@ async def test_tdm_evicts_revocable_pods_when_the_window_is_closed(server: ApiSe
         await until(lambda: leaving(server) == {"guest-0"})
 
 
+async def test_tdm_goes_on_with_evictions_while_nothing_else_happens(server: ApiServer) -> None:
+    put_node(server, "lent", cpu=4, **{ZONE: "night"})
+    hour = (datetime.now().hour + 12) % 24  # noqa: DTZ005
+    arguments = {"tdm.revocable-zone.night": f"{hour}:00-{hour}:01", "tdm.evict.period": "1500ms"}
+    put_job(server, "guest", 2, minimum=0, node="lent", notes={ZONE: "*"})
+    policy = a_policy("shuffle", "gang", {"name": "tdm", "arguments": arguments})
+    async with scheduler(server.url, policy=policy) as running:
+        await run_pods(running, "guest-0", "guest-1")
+        await until(lambda: leaving(server))
+        assert len(leaving(server)) == 1
+
+        await until(lambda: len(leaving(server)) == 2)
+
+
 async def test_rescheduling_takes_a_pod_from_a_busy_node(server: ApiServer) -> None:
     put_node(server, "busy")
     put_node(server, "calm")

@@ -4,6 +4,8 @@
     two thirds of its life are over ──▶ prepare: the next pair is kept beside the old one; clients trust both issuers
     every client trusts both ──▶ promote: the next pair is served; the former issuer stays trusted until it expires
 
+A pair that is not valid yet is replaced, too: somebody whose clock was wrong has made it.
+
 Each pair has an issuer of its own. The issuer's key is forgotten as soon as it has signed, so that nobody can steal it.
 Everything here is a plain function of its arguments, apart from the random keys.
 """
@@ -121,14 +123,15 @@ def next_step(held: Held | None, names: Sequence[str], now: datetime, trusted_fo
     """Return what is to be done; ``trusted_for`` says how long every client has had the bundle, None for not yet."""
     if held is None:
         return Step.CREATE
-    leaf = held.serving.leaf
-    if held.following is not None:
-        if now >= leaf.not_valid_after_utc or (trusted_for is not None and trusted_for >= settling(held.serving)):
-            return Step.PROMOTE
-        return Step.KEEP
-    if now >= leaf.not_valid_after_utc:
+    leaf, following = held.serving.leaf, held.following
+    usable = leaf.not_valid_before_utc <= now < leaf.not_valid_after_utc  # else no client accepts it
+    early = following is not None and now < following.leaf.not_valid_before_utc
+    if following is not None and not early:
+        settled = trusted_for is not None and trusted_for >= settling(held.serving)
+        return Step.PROMOTE if settled or not usable else Step.KEEP
+    if not usable:
         return Step.CREATE
-    if now >= renewal_time(leaf) or not covers(leaf, names):
+    if early or now >= renewal_time(leaf) or not covers(leaf, names):
         return Step.PREPARE
     return Step.KEEP
 

@@ -137,7 +137,8 @@ class Injector:
 
     async def _write(self, resource: Resource, name: str, patch: list[dict[str, Any]]) -> bool:
         view = self._views[resource]
-        version = view.by_name[name].metadata.resource_version
+        before = view.by_name[name]
+        version = before.metadata.resource_version
         try:
             written = await self._client.patch(
                 resource, name, patch, Configuration, kind=PatchType.JSON, timeout_s=_WRITE_TIMEOUT_S
@@ -151,6 +152,7 @@ class Injector:
                 return False
             self._failures.log(str(error.status), why=error, name=name, problem=str(error))
             return False
-        view.by_name[name] = written
+        if view.by_name.get(name) is before:  # the watch may have been faster, and may know of a later change
+            view.by_name[name] = written
         self._written.append(name)
         return True

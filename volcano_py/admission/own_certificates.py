@@ -20,7 +20,8 @@ from volcano_py.writing.throttled_log import ThrottledLog
 log = structlog.get_logger()
 
 _RETRY_S: Final = 1.0
-_LONGEST_WAIT_S: Final = 3600.0
+_LONGEST_WAIT_S: Final = 60.0
+"""Until the next look at the certificates, because somebody may have corrected the clock."""
 _WRITE_TIMEOUT_S: Final = 10.0
 
 

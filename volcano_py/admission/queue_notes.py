@@ -2,8 +2,8 @@
 
 A watch is late, and a list that shows every write costs an API server up to 100 ms, because its cache first asks etcd
 how far it is. A read of one object costs a few. So the replica that lets a queue be closed, be deleted or get a parent
-writes its name into a ConfigMap before it answers. A note is dropped after ten minutes, when every watch shows the
-queue as it is.
+writes its name into a ConfigMap before it answers. A note is dropped when a replica has seen it for ten minutes, so
+that every watch shows the queue as it is. Clocks of replicas need not agree.
 """
 
 import asyncio
@@ -83,6 +83,7 @@ class QueueNotes:
         self._client, self._namespace, self._clock = client, namespace, clock
         self._next = _Batch()
         self._writing = asyncio.Lock()
+        self._seen: dict[str, tuple[str, float]] = {}  # note of each queue, and since when it was seen
 
     async def prepare(self) -> bool:
         """Make sure that there is a place for notes; return whether there is."""
@@ -119,7 +120,7 @@ class QueueNotes:
         for attempt in range(_ATTEMPTS):
             version, data = await self._get()
             now = self._clock.now().timestamp()
-            old = {name: None for name, text in data.items() if _is_old(text, now)}
+            old = {name: None for name, text in data.items() if self._is_old(name, text)}
             new = {
                 queue: note_after(data.get(queue, ""), now, parent, closes=closes)
                 for queue, (parent, closes) in changes.items()
@@ -151,9 +152,11 @@ class QueueNotes:
             )
         except errors.NotFound:
             return None, {}
-        return found.metadata.resource_version, found.data or {}
+        data = found.data or {}
+        now = self._clock.monotonic()
+        before, self._seen = self._seen, {name: (text, now) for name, text in data.items()}
+        self._seen.update((name, seen) for name, seen in before.items() if data.get(name) == seen[0])
+        return found.metadata.resource_version, data
 
-
-def _is_old(text: str, now: float) -> bool:
-    note = read_note(text)
-    return note is None or now - note.at > _KEPT_S
+    def _is_old(self, name: str, text: str) -> bool:
+        return read_note(text) is None or self._clock.monotonic() - self._seen[name][1] > _KEPT_S

@@ -25,6 +25,7 @@ Objs = list[Obj]
 
 REQUEST_S: Final = 30.0
 WATCH_S: Final = 240
+_APART_S: Final = 1.0  # between the beginnings of two watches: a server, or a proxy before it, may end each at once
 _PAGE: Final = 500
 _LIST: Any = list
 _MERGE: Final = "application/merge-patch+json"
@@ -48,6 +49,7 @@ class Api:
         self._access: Access | None = None
         self._timeout_s = timeout_s
         self._connection: http.client.HTTPConnection | None = None
+        self._watched_at = float("-inf")
         self.version = ""
         """The resource version of the list that was read last; watches go on from there."""
 
@@ -191,9 +193,23 @@ class Api:
             self._connection = None
 
     def _changes(self, kind: Resource, namespace: str, query: Mapping[str, str]) -> Iterator[Obj]:
+        time.sleep(max(0.0, self._watched_at + _APART_S - time.monotonic()))
+        self._watched_at = time.monotonic()
         limit = float(query["timeoutSeconds"]) + self._timeout_s
         for line in self.text(kind.collection(namespace), query, limit):
-            yield _read(line.encode())
+            try:
+                change = _read(line.encode())
+            except ValueError as error:
+                if line.endswith("\n"):
+                    raise self._strange(error) from error
+                raise Unreachable("the answer of the API server broke off") from error
+            if not isinstance(change, dict):
+                raise self._strange()
+            yield change
+
+    def _strange(self, error: Exception | None = None) -> Problem:
+        why = f": {error}" if error is not None else ""
+        return Problem(f"{self.access.server} does not answer like a Kubernetes API server{why}")
 
     def _object(
         self,
@@ -209,9 +225,9 @@ class Api:
             found = read(_unpacked(answer))
         except (OSError, ValueError, http.client.HTTPException) as error:
             self.close()
-            raise Problem(f"{self.access.server} does not answer like a Kubernetes API server: {error}") from error
+            raise self._strange(error) from error
         if not isinstance(found, dict):
-            raise Problem(f"{self.access.server} does not answer like a Kubernetes API server")
+            raise self._strange()
         return found
 
     def _send(

@@ -5,6 +5,8 @@
       └── other change ──▶ within the period ──▶ ├─────▶ something waits: again within the period
                                                  └─────▶ the next would decide nothing, too: after ten periods
 
+With the action ``shuffle``, time alone may ask for evictions, so cycles go on while nothing waits: after ten periods.
+
 A change is helpful if it could let a pending job be placed. A cycle that raises is reported, and the next one starts
 after a pause that grows. If all decisions of one cycle after the other are refused, the refusals alone cause the next
 one only after a pause; other changes cause one as ever. Only the end of the process ends the loop.
@@ -60,7 +62,7 @@ they are gathered for this part of the debounce, once the cycle is reported.
 """
 _PERIODS_AT_REST: Final = 10
 _AT_REST_S: Final = 10.0
-"""When a cycle runs again at the latest that would decide nothing again: only a fault of ours needs it."""
+"""When a cycle runs again at the latest that would decide nothing again: only `shuffle` or a fault of ours needs it."""
 _AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED, Change.EVICTION_FAILED}
 """A failed bind or eviction is decided again after a period, so that a final refusal is not repeated endlessly."""
 
@@ -230,7 +232,11 @@ class CycleLoop:
     def _pause_for(self, report: CycleReport) -> float:
         """Return after how many seconds something that waits is looked at again if nothing changes."""
         holds_s = report.repeats_until - self._clock.now().timestamp()
-        return max(self._period_s, min(holds_s, self._period_s * _PERIODS_AT_REST, _AT_REST_S))
+        return max(self._period_s, min(holds_s, self._at_rest_s))
+
+    @property
+    def _at_rest_s(self) -> float:
+        return max(self._period_s, min(self._period_s * _PERIODS_AT_REST, _AT_REST_S))
 
     async def _cycle(self, why: str) -> None:
         started = self._running_since = self._clock.monotonic()
@@ -264,6 +270,8 @@ class CycleLoop:
                 self._cache.write_lost()
             if report.pending_tasks or report.jobs_refused:
                 self._wake_within(self._pause_for(report), "period")
+            elif self.policy.shuffles:
+                self._wake_within(self._at_rest_s, "period")
             if report.evictions_left:
                 self.wake("evictions")
             if report.tells_in is not None:

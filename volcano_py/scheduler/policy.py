@@ -101,6 +101,11 @@ class Policy:
         return tuple(name for name, _ in self.actions)
 
     @property
+    def shuffles(self) -> bool:
+        """Whether pods may have to be evicted because time has passed, although nothing waits or changes."""
+        return "shuffle" in self.action_names
+
+    @property
     def volume_wait_s(self) -> float | None:
         """How long the claims of a pod may take to be bound; None without the plugin that says so."""
         found = (chosen.arguments for tier in self.tiers for chosen in tier if chosen.plugin is Predicates)

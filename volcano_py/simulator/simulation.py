@@ -133,7 +133,7 @@ class Simulation:
         self.timeline.cycles += 1
         for batch in batches:
             self._carry_out(batch, token)
-        if self.report.pending_tasks or self.report.jobs_refused:
+        if self.report.pending_tasks or self.report.jobs_refused or self._policy.shuffles:
             self._wake(self._timing.period_s)
         if self.report.evictions_left:
             self._wake()

@@ -75,6 +75,18 @@ def test_an_expired_certificate_is_replaced_at_once() -> None:
     assert next_step(prepared, NAMES, late, None) is Step.PROMOTE
 
 
+def test_what_a_wrong_clock_has_made_is_replaced_when_the_clock_is_right() -> None:
+    ahead = NOW + 10 * LIFE
+    assert next_step(made(ahead), NAMES, NOW, None) is Step.CREATE
+
+    held = made()
+    prepared = taken(Step.PREPARE, held, NAMES, ahead, LIFE)
+    assert next_step(prepared, NAMES, NOW, LIFE) is Step.PREPARE  # and not promoted
+
+    created = taken(Step.CREATE, made(ahead), NAMES, NOW, LIFE)
+    assert next_step(created, NAMES, NOW, None) is Step.KEEP
+
+
 def test_other_names_need_another_certificate() -> None:
     assert next_step(made(), (*NAMES, "10.0.0.1"), NOW, None) is Step.PREPARE
 

@@ -3,8 +3,10 @@
 import asyncio
 import random
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -16,6 +18,8 @@ from volcano_py.admission.paths import WEBHOOKS
 from volcano_py.admission.queue_guard import QUEUE_PATH, QueueGuard, is_complete
 from volcano_py.admission.queue_notes import QueueNotes, note_after
 from volcano_py.api.meta import ObjectMeta
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
 from volcano_py.runtime.clock import FakeClock
 
 
@@ -41,6 +45,21 @@ class Notes(QueueNotes):
         before = self._shared.get(queue, "")
         self._shared[queue] = note_after(before, self._time.monotonic(), parent, closes=closes)
         await self._pause()
+
+
+class ConfigMaps(ApiClient):
+    """The one ConfigMap of the notes, in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(Credentials("http://127.0.0.1:1"))
+        self.data: dict[str, str] = {}
+
+    async def get(self, *given: Any, **_: Any) -> Any:
+        return msgspec.convert({"metadata": {"name": given[1]}, "data": self.data}, given[2])
+
+    async def patch(self, *given: Any, **_: Any) -> Any:
+        merged = {**self.data, **given[2]["data"]}
+        self.data = {queue: text for queue, text in merged.items() if text is not None}
 
 
 async def settle() -> None:
@@ -100,6 +119,23 @@ async def test_no_replica_believes_its_watch_of_a_queue_whose_change_was_admitte
 
     assert wrong == []
     assert believed > 0 or slowest_s >= 0.3
+
+
+async def test_a_replica_whose_clock_is_ahead_drops_no_note_that_is_new() -> None:
+    client, late, ahead = ConfigMaps(), FakeClock(), FakeClock(datetime(2030, 1, 1, tzinfo=UTC))
+    one, other = QueueNotes(client, "ns", late), QueueNotes(client, "ns", ahead)
+
+    await one.add("closing", closes=True)
+    await other.add("other", closes=True)
+    assert set(await other.read()) == {"closing", "other"}
+
+    ahead.advance(601)
+    await other.add("third", closes=True)
+    assert set(client.data) == {"third"}
+
+    late.advance(601)
+    await one.add("fourth", closes=True)  # it has not seen the third one for long
+    assert set(client.data) == {"third", "fourth"}
 
 
 async def test_notes_are_read_five_times_a_second_however_many_ask() -> None:

@@ -1,6 +1,7 @@
 """Writes of the leader that the API server refuses are tried again every second, and logged once a minute."""
 
 import asyncio
+import base64
 from datetime import timedelta
 from typing import Any
 
@@ -133,3 +134,29 @@ async def test_the_secret() -> None:
         "writing the certificate",
         "the Secret of the certificate cannot be written; trying again",
     ]
+
+
+class Overtaken(Refusing):
+    """A client whose answers arrive after the watch has shown what somebody else has applied since."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shows: dict[str, Configuration] = {}
+
+    async def patch(self, resource: Resource, name: str, *_: Any, **__: Any) -> Any:
+        self.patches += 1
+        self.shows[name] = Configuration(ObjectMeta(name=name), [{"name": "it", "clientConfig": {}}])
+        written = {"name": "it", "clientConfig": {"caBundle": base64.b64encode(b"bundle").decode()}}
+        return Configuration(ObjectMeta(name=name), [written])
+
+
+async def test_a_configuration_that_is_applied_again_before_the_answer_gets_its_bundle_back() -> None:
+    client = Overtaken()
+    written = injector(client, FakeClock())
+    client.shows = written._views[MUTATING_WEBHOOKS].by_name
+    written._paths = {name: path for name, path in PATHS.items() if WEBHOOKS[path].mutates}
+
+    await written.inject(b"bundle")
+    await written.inject(b"bundle")
+
+    assert client.patches == 2 * len(written._paths)

@@ -8,6 +8,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,7 +25,7 @@ from cryptography.x509.oid import NameOID
 from volcano_py.client import shapes
 from volcano_py.client.access import Access
 from volcano_py.client.api import Api
-from volcano_py.client.problem import ApiProblem, Problem
+from volcano_py.client.problem import ApiProblem, Problem, Unreachable
 from volcano_py.kube.resource import NODES, PODS, VCJOBS
 
 Answer = tuple[int, bytes]
@@ -236,7 +237,9 @@ def test_a_log_is_read_line_by_line(api: Api) -> None:
     assert Handler.asked[0][0] == "/base/api/v1/namespaces/ns/pods/p/log"
 
 
-def test_a_watch_goes_on_where_it_ended_and_shows_no_bookmarks(api: Api) -> None:
+def test_a_watch_goes_on_where_it_ended_and_shows_no_bookmarks(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("volcano_py.client.api._APART_S", 0.0)
+
     def change(kind: str, version: str) -> bytes:
         return json.dumps({"type": kind, "object": {"metadata": {"resourceVersion": version}}}).encode() + b"\n"
 
@@ -252,6 +255,34 @@ def test_a_watch_goes_on_where_it_ended_and_shows_no_bookmarks(api: Api) -> None
     assert [query["resourceVersion"] for _, query, _ in Handler.asked] == [["7"], ["12"]]
     with pytest.raises(ApiProblem, match="too old"):
         next(seen)
+
+
+def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("volcano_py.client.api._APART_S", 0.2)
+    Handler.answers = [(200, b"")] * 3 + [(410, b"gone")]
+    began = time.monotonic()
+
+    with pytest.raises(ApiProblem):
+        next(api.watch(VCJOBS, "ns"))
+
+    assert time.monotonic() - began >= 0.6
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "says"),
+    [
+        (b'{"type": "MODIF', Unreachable, "broke off"),
+        (b"<html>\n", Problem, "does not answer like a Kubernetes API server"),
+        (b"7\n", Problem, "does not answer like a Kubernetes API server"),
+    ],
+)
+def test_a_watch_that_brings_no_changes_is_a_problem(api: Api, body: bytes, kind: type[Problem], says: str) -> None:
+    Handler.answers = [(200, body)]
+
+    with pytest.raises(kind, match=says):
+        next(api.watch(VCJOBS, "ns"))
 
 
 def test_a_server_that_does_not_answer_is_given_up(api: Api) -> None:

@@ -1,13 +1,16 @@
 """The cronjob controller with late watches, refused writes and sudden ends: no start is made twice, none is lost."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.controllers.cronjob.model import Cluster
+from tests.controllers.cronjob.model import KEY, Cluster
+from volcano_py.controllers.writes import Delete
 from volcano_py.kube import errors
+from volcano_py.kube.resource import VCJOBS
 
 PHASES = ("Completed", "Failed", "Terminated")
 STEPS = st.lists(
@@ -213,3 +216,26 @@ def test_an_edited_schedule_starts_at_its_next_time_and_not_for_its_past() -> No
     cluster.clock.advance(3600)
     cluster.look()
     assert len(cluster.created) == 1
+
+
+def test_a_look_that_failed_to_the_end_is_repeated_and_does_not_wait_for_the_next_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster(schedule="0 0 * * *")
+    cluster.clock.advance(24 * 3600)
+    cluster.look()
+    cluster.catch_up()
+    cluster.look()
+    assert list(cluster.controller._soon()) == []
+
+    asyncio.run(cluster.sent(Delete(VCJOBS, "ns", cluster.created[0], "uid-0")))
+    cluster.catch_up()
+    monkeypatch.setattr(cluster, "get", unanswered)
+    with pytest.raises(errors.ServerError):
+        asyncio.run(cluster.controller._shell._reconcile(KEY))
+
+    assert list(cluster.controller._soon()) == [KEY]
+
+
+async def unanswered(*_: Any, **__: Any) -> None:
+    raise errors.ServerError("get", "/", "no")

@@ -6,11 +6,11 @@ import yaml
 
 from tests.controllers.managing import controllers
 from tests.effects.waiting import until
-from volcano_py.apiserver import ApiServer
+from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.hypernode.configuration import KEY
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.resource import CONFIG_MAPS
+from volcano_py.kube.resource import CONFIG_MAPS, NODES
 from volcano_py.testing import a_namespace, a_node, manifest
 
 HYPER_NODES = "hypernodes.topology.volcano.sh"
@@ -78,3 +78,23 @@ async def test_discovery_follows_nodes_and_its_configuration(server: ApiServer) 
         await client.delete(CONFIG_MAPS, SETTINGS, **where)  # what was found stays
 
         assert names(server) == [*racks, "hypernode-roce-tier1"]
+
+
+async def test_a_hyper_node_that_is_refused_holds_up_no_others(server: ApiServer) -> None:
+    server.create(manifest(a_namespace("volcano-system")))
+    put_node(server, "a", rack="r1")
+    put_node(server, "b", rack="r1")
+    server.create(settings("rack", "kubernetes.io/hostname"))
+    async with controllers(server.url):
+        await until(lambda: names(server) == ["hypernode-roce-tier1"])
+        server.faults.add(Fault("reply", "create", HYPER_NODES, code=403, message="a policy"))
+
+        await move(server, "b", "r2")
+
+        await until(lambda: len(server.list(HYPER_NODES)[0]["spec"]["members"]) == 1)
+
+
+async def move(server: ApiServer, node: str, rack: str) -> None:
+    """Give a node another rack."""
+    async with ApiClient(Credentials(server.url)) as user:
+        await user.patch(NODES, node, {"metadata": {"labels": {"rack": rack}}}, dict[str, Any])

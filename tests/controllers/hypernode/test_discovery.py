@@ -1,5 +1,6 @@
 """HyperNodes from labels of nodes, and what the configuration may say."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -118,6 +119,27 @@ def entry(**config: Any) -> dict[str, Any]:
 
 def levels(*labels: str) -> list[dict[str, str]]:
     return [{"nodeLabel": label} for label in labels]
+
+
+def test_values_whose_names_would_be_the_same_have_hyper_nodes_of_their_own() -> None:
+    types = {"roce": ("example.com/rack",)}
+    nodes = {name: {"example.com/rack": name} for name in ("rack-2446", "rack-4754")}  # they have the same hash
+
+    found = applied([], plan(types, nodes, []))
+
+    assert len(found) == 2
+    assert plan(types, nodes, found) == NOTHING
+    late = applied([], plan(types, {"rack-4754": nodes["rack-4754"]}, []))
+    assert len(applied(late, plan(types, nodes, late))) == 2
+
+
+def test_a_look_at_thousands_of_hyper_nodes_does_not_keep_the_event_loop() -> None:
+    nodes = {f"node-{number}": {"rack": f"r{number}", "spine": f"s{number // 8}"} for number in range(4000)}
+    found = applied([], plan(TYPES, nodes, []))
+    begin = time.process_time()
+
+    assert plan(TYPES, nodes, found) == NOTHING
+    assert time.process_time() - begin < 5.0  # minutes, if every HyperNode is compared with every other
 
 
 def test_the_labels_are_read_from_the_narrowest_and_the_node_itself_is_no_tier() -> None:

@@ -1,10 +1,12 @@
 """When steps of flows start."""
 
+import time
 from typing import Any
 
 import pytest
 
 from tests.controllers.jobflow.flows import a_child, a_flow, a_step, created, problems, verdict
+from volcano_py.controllers.jobflow.steps import refusals
 
 WEB = [{"name": "web", "replicas": 4, "minAvailable": 2}]
 
@@ -108,6 +110,16 @@ def test_a_circle_is_named_by_the_steps_in_it_and_not_by_those_around_it() -> No
     texts = [text for _, text in problems(found)]
     assert len(texts) == 3
     assert all("in a circle, among a, b, c: break it" in text for text in texts)
+
+
+def test_a_circle_before_a_thousand_steps_does_not_keep_the_event_loop() -> None:
+    flow = a_flow(a_step("s0", "s1"), *(a_step(f"s{number}", f"s{number - 1}") for number in range(1, 1000)))
+    begin = time.process_time()
+
+    found = refusals(flow)
+
+    assert time.process_time() - begin < 3.0  # 16 s, if every step is compared with every other
+    assert set(found) == {"s0", "s1"}
 
 
 def test_a_step_that_waits_for_itself_is_a_circle() -> None:

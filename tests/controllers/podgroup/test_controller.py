@@ -11,7 +11,7 @@ from tests.controllers.managing import (
     put_pod,
     put_workload,
 )
-from tests.daemon.cluster import event_reasons, stays
+from tests.daemon.cluster import comes_to_rest, event_reasons, stays
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
@@ -314,6 +314,15 @@ async def test_pods_that_got_another_group_on_admission_leave_their_workload_wit
 
         await stays(lambda: group(server, web) is None, seconds=0.3)
         assert group_of(server, "web-0") == "all"
+
+
+async def test_such_pods_are_not_listed_again_and_again(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("volcano_py.controllers.controller.REFILL_EVERY_S", 0.02)
+    async with controllers(server.url, controllers=frozenset({"pg-controller"})) as manager:
+        web = put_workload(server, "ReplicaSet", "web", 2)
+        put_pod(server, "web-0", web, labels={"app": "web"}, annotations={"scheduling.k8s.io/group-name": "all"})
+        await count_pods(manager, "web", 1)
+        await comes_to_rest(lambda: server.requests.count("list", "pods"), 0.5)
 
 
 async def test_without_pod_groups_nothing_is_tried_until_they_are_served() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.controllers.managing import GROUPS, controllers, group, group_of, pod_spec, put_pod
+from tests.controllers.managing import GROUPS, controllers, group, group_of, pod_spec, put_pod, put_workload
 from tests.daemon.cluster import stays
 from tests.effects.waiting import until
 from volcano_py.api.meta import OwnerReference
@@ -181,3 +181,14 @@ async def test_a_set_that_makes_its_own_groups_gets_none_here(server: ApiServer)
         put_member(server, "llm-0", 0, leaders, **{"scheduling.k8s.io/group-name": "llm-0-abc"})
 
         await stays(lambda: server.list(GROUPS) == [])
+
+
+async def test_pods_of_others_with_the_label_get_their_groups(server: ApiServer) -> None:
+    label = {NAME: "serve"}
+    async with controllers(server.url):
+        put_pod(server, "copy-of-a-worker", labels={**label, INDEX: "1"})
+        web = put_workload(server, "ReplicaSet", "web", 1)
+        put_pod(server, "web-0", web, labels={"app": "web", **label})
+
+        await until(lambda: group_of(server, "copy-of-a-worker") and group_of(server, "web-0"))
+        assert group(server, web)

@@ -111,7 +111,7 @@ async def test_the_configuration_determines_which_source_is_polled() -> None:
         task = asyncio.create_task(keeper.run(), name="keeper")
         try:
             for url, says in ((first, "n: 1"), (second, "n: 2")):
-                conf[0] = NodeMetricsConf("prometheus", url, 0.01)
+                conf[0] = NodeMetricsConf("prometheus", url, 3600.0)  # a change does not wait for the next query
                 keeper.wake()
                 await until(lambda says=says: says in taken)
         finally:

@@ -107,6 +107,7 @@ class CronJobController:
         watched = self._cron_jobs.get(key)
         if watched is None or not (self._served(CRON_JOBS) and self._served(VCJOBS)):
             return NOTHING
+        self._next.pop(key, None)  # if this look fails until it is given up, a refill brings it back
         cron_job = self._memory.newest(key, watched)
         seen = await self._observe(key, cron_job)
         now = self._clock.now()

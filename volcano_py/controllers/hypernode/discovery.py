@@ -5,8 +5,9 @@ one to the HyperNode of the node's value of the next label, and so on up to the 
 """
 
 import hashlib
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from volcano_py.api import keys
@@ -51,20 +52,7 @@ def plan(
     """
     left = {one.metadata.name: one for one in existing if is_ours(one)}
     members = _members(types, nodes)
-    names: dict[Level, str] = {}
-    for level in members:
-        prefix = _prefix(level)
-        kept = next(
-            (
-                name
-                for name in sorted(left)
-                if name.startswith(prefix)
-                and name not in names.values()
-                and left[name].metadata.labels.get(level.key) == level.value
-            ),
-            None,
-        )
-        names[level] = kept or prefix + _suffix(level)
+    names = _names(members, left)
     creations: list[Write] = []
     changes: list[Write] = []
     for level, found in members.items():
@@ -76,8 +64,9 @@ def plan(
             creations.append(Create(HYPER_NODES, "", body))
         elif not _is_as(before, body):
             changes.append(Patch(HYPER_NODES, "", name, {**body, "metadata": _with_uid(body["metadata"], before)}))
-    gone = tuple(Delete(HYPER_NODES, "", name, one.metadata.uid) for name, one in sorted(left.items()))
-    return Plan(tuple(step for step in (tuple(creations), tuple(changes), gone) if step))
+    gone = [Delete(HYPER_NODES, "", name, one.metadata.uid) for name, one in sorted(left.items())]
+    step = (*creations, *changes, *gone)  # all at once: one that is refused holds up no others
+    return Plan((step,) if step else ())
 
 
 def is_ours(one: HyperNode) -> bool:
@@ -102,14 +91,43 @@ def _members(
     return dict(sorted(found.items()))
 
 
+def _names(levels: Iterable[Level], existing: Mapping[str, HyperNode]) -> dict[Level, str]:
+    """Return the names of the HyperNodes of levels: no two have the same, and those that exist keep theirs."""
+    levels = list(levels)
+    marked: dict[tuple[str, str], list[str]] = {}  # label and value -> HyperNodes with it
+    for name, one in sorted(existing.items()):
+        for label in one.metadata.labels.items():
+            marked.setdefault(label, []).append(name)
+    names: dict[Level, str] = {}
+    taken: set[str] = set()
+    for level in levels:
+        found = marked.get((level.key, level.value), ())
+        kept = next((name for name in found if name.startswith(_prefix(level)) and name not in taken), None)
+        if kept is not None:
+            names[level] = kept
+            taken.add(kept)
+    for level in levels:
+        if level not in names:
+            names[level] = next(name for name in _new_names(level) if name not in taken)
+            taken.add(names[level])
+    return names
+
+
+def _new_names(level: Level) -> Iterator[str]:
+    """Yield names that depend on the label and its value alone, the first of which is nearly always free."""
+    for attempt in itertools.count():
+        yield _prefix(level) + _suffix(level, attempt)
+
+
 def _prefix(level: Level) -> str:
     cleaned = _NOT_IN_NAMES.sub("-", level.kind.lower()).strip("-")
     return f"hypernode-{cleaned}-tier{level.tier}-"
 
 
-def _suffix(level: Level) -> str:
+def _suffix(level: Level, attempt: int) -> str:
     """Return letters that depend on the label and its value alone, so that the same domain gets the same name."""
-    number = int.from_bytes(hashlib.sha256("\0".join(map(str, level)).encode()).digest()[:8], "big")
+    parts = (*level, attempt) if attempt else level
+    number = int.from_bytes(hashlib.sha256("\0".join(map(str, parts)).encode()).digest()[:8], "big")
     letters = []
     for _ in range(_SUFFIX):
         number, index = divmod(number, len(_ALPHABET))

@@ -9,7 +9,7 @@ from typing import Final
 
 from volcano_py.api.batch import Job, LifecyclePolicy
 from volcano_py.api.duration import DurationError, parse_go_duration
-from volcano_py.controllers.job.depends_on import may_start
+from volcano_py.controllers.job.depends_on import dependency_ready, is_any
 from volcano_py.controllers.job.phases import replicas_of
 
 MOST_PODS: Final = 200_000
@@ -55,14 +55,27 @@ def _flaws(job: Job) -> Iterator[str]:
 
 
 def _waiting_for_ever(job: Job) -> list[str]:
-    """Return the tasks that cannot start even when all pods of the others are ready."""
-    left = {task.name: task for task in job.spec.tasks}
-    ready: dict[str, int] = {}
-    while startable := [name for name, task in left.items() if may_start(job, task, ready)]:
-        for name in startable:
-            task = left.pop(name)
-            ready[name] = max(task.replicas, task.min_available or 0)  # too few replicas are no circle
-    return list(left)
+    """Return the tasks that cannot start even when all pods of the others are ready; too few replicas are no circle.
+
+    Each dependency is looked at once: all controllers wait meanwhile.
+    """
+    tasks = {task.name: task for task in job.spec.tasks}
+    missing: dict[str, int] = {}  # how many dependencies must still become ready
+    waiting: dict[str, list[str]] = {}
+    for name, task in tasks.items():
+        names = () if task.depends_on is None else task.depends_on.name
+        unmet = [other for other in names if not dependency_ready(tasks.get(other), 0)]
+        missing[name] = int(len(unmet) == len(names)) if is_any(task) else len(unmet)
+        for other in unmet:
+            waiting.setdefault(other, []).append(name)
+    startable = [name for name, count in missing.items() if not count]
+    for name in startable:  # grows while it is read
+        for other in waiting.get(name, ()):
+            missing[other] -= 1
+            if not missing[other]:
+                startable.append(other)
+    started = set(startable)
+    return [name for name in tasks if name not in started]
 
 
 def _policies(job: Job) -> Iterator[tuple[LifecyclePolicy, str]]:

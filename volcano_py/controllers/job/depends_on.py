@@ -15,6 +15,12 @@ def dependency_ready(task: Task | None, ready: int) -> bool:
     return task is None or task.min_available is None or ready >= task.min_available
 
 
+def is_any(task: Task) -> bool:
+    """Say whether one of the dependencies of a task is enough."""
+    depends = task.depends_on
+    return depends is not None and depends.iteration == ANY and len(depends.name) > 1
+
+
 def may_start(job: Job, task: Task, ready: Mapping[str, int]) -> bool:
     """Say whether pods of a task may be created; ``ready`` has the number of ready pods of every task."""
     depends = task.depends_on
@@ -22,4 +28,4 @@ def may_start(job: Job, task: Task, ready: Mapping[str, int]) -> bool:
         return True
     tasks = {one.name: one for one in job.spec.tasks}
     answers = [dependency_ready(tasks.get(name), ready.get(name, 0)) for name in depends.name]
-    return any(answers) if depends.iteration == ANY and len(answers) > 1 else all(answers)
+    return any(answers) if is_any(task) else all(answers)

@@ -44,13 +44,13 @@ def refusals(flow: JobFlow) -> dict[str, Refusal]:
     steps = {step.name: step for step in flow.spec.flows}
     found: dict[str, Refusal] = {}
     circle = _in_circles(steps)
+    others = ", ".join(sorted(circle))
     for step in steps.values():
         unknown = [target for target in _targets(step) if target not in steps]
         if unknown:
             text = f"dependsOn.targets names {', '.join(unknown)}, which the flow does not have: correct the name"
             found[step.name] = Refusal(INVALID, text)
         elif step.name in circle:
-            others = ", ".join(sorted(circle))
             found[step.name] = Refusal(INVALID, f"steps wait for each other in a circle, among {others}: break it")
         elif (refusal := _refused_probe(step)) is not None:
             found[step.name] = refusal
@@ -119,13 +119,25 @@ def _refused_probe(step: FlowStep) -> Refusal | None:
 
 def _in_circles(steps: Mapping[str, FlowStep]) -> set[str]:
     """Return the steps that wait for themselves over others; those behind a circle are not among them."""
-    left = {name: {target for target in _targets(step) if target in steps} for name, step in steps.items()}
-    for before in (True, False):  # first drop what nothing in a circle precedes, then what nothing in a circle follows
-        while True:
-            edges = left if before else {name: {n for n, targets in left.items() if name in targets} for name in left}
-            free = [name for name, others in edges.items() if not others & left.keys()]
-            if not free:
-                break
-            for name in free:
-                del left[name]
-    return set(left)
+    before = {name: {target for target in _targets(step) if target in steps} for name, step in steps.items()}
+    after: dict[str, set[str]] = {name: set() for name in steps}
+    for name, targets in before.items():
+        for target in targets:
+            after[target].add(name)
+    left = _without_ends(set(steps), before, after)  # what no circle precedes
+    return _without_ends(left, after, before)  # what no circle follows
+
+
+def _without_ends(names: set[str], before: Mapping[str, set[str]], after: Mapping[str, set[str]]) -> set[str]:
+    """Return the names without those that have none of the others before them, and so on; each edge is looked at once.
+
+    Flows may have thousands of steps, and all controllers wait meanwhile.
+    """
+    missing = {name: len(before[name] & names) for name in names}
+    ends = [name for name, count in missing.items() if not count]
+    for name in ends:  # grows while it is read
+        for other in after[name] & names:
+            missing[other] -= 1
+            if not missing[other]:
+                ends.append(other)
+    return names - set(ends)

@@ -64,6 +64,7 @@ class PodGroupController:
         self._pods: View[Pod] = View(lambda pod: decision.needs_group(pod, options.scheduler_names))
         self._workloads: dict[GroupKey, Workload] = {}  # workloads whose pods will be ours
         self._waiting: dict[GroupKey, set[str]] = {}  # keys of pods that need the group
+        self._without: dict[GroupKey, Workload] = {}  # states of workloads none of whose pods needs the group
         self._copies: Counter[str] = Counter()  # key of a PodGroup -> pods that name it, but it is not theirs
         self._written: Recent[tuple[str, str]] = Recent(context.clock)  # uid and version of annotated pods
         self._created: Recent[str] = Recent(context.clock)  # keys of PodGroups
@@ -127,6 +128,7 @@ class PodGroupController:
             group = decision.group_key(after)
             self._count_copy(after, 1)
             self._waiting.setdefault(group, set()).add(key)
+            self._without.pop(group, None)
             self._queue.add(group)
 
     def _count_copy(self, pod: Pod, step: int) -> None:
@@ -139,6 +141,7 @@ class PodGroupController:
     def _workload_changed(self, _: str, before: Workload | None, after: Workload | None) -> None:
         if before is not None:
             self._workloads.pop(_key_of(before), None)
+            self._without.pop(_key_of(before), None)
         if after is not None:
             self._workloads[_key_of(after)] = after
             self._queue.add(_key_of(after))
@@ -148,6 +151,7 @@ class PodGroupController:
         self._note_job(key, before, after)
         namespace, _, name = key.partition("/")
         group = GroupKey(namespace, name.removeprefix(names.GROUP_PREFIX))
+        self._without.pop(group, None)
         if after is None and group.name == name and (group in self._waiting or group in self._workloads):
             self._queue.add(group)  # it was deleted although it is needed
 
@@ -262,18 +266,26 @@ class PodGroupController:
         """Read a pod of a workload that names a PodGroup that is gone, None if there is no such pod.
 
         Pods that name a group are not kept. Those of a workload may also name another one, which an admission webhook
-        has written on them.
+        has written on them; then they are not listed again before the workload or the PodGroup changes.
         """
         if workload.spec.replicas == 0 or workload.status.replicas == 0 or str(key) in self._created:
+            return None
+        if self._without.get(key) is workload or self._workloads.get(key) is not workload:
             return None
         selector = decision.selector_of(workload)
         pages = self._client.list_pages(
             PODS, Pod, namespace=key.namespace, label_selector=selector, timeout_s=_TIMEOUT_S
         )
-        async for page in pages:
-            for pod in page.items:
-                if decision.needs_its_group(pod, key):
-                    return pod
+        self._without[key] = workload  # a change while they are listed takes it away
+        try:
+            async for page in pages:
+                for pod in page.items:
+                    if decision.needs_its_group(pod, key):
+                        self._without.pop(key, None)
+                        return pod
+        except errors.ApiError:
+            self._without.pop(key, None)
+            raise
         return None
 
     async def _leader_of(self, pod: Pod, workload: Workload | None) -> OwnerReference | None:

@@ -17,7 +17,7 @@ from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
 from volcano_py.controllers.podgroup import decision, names
 from volcano_py.controllers.podgroup.decision import GroupKey, PodTemplate, Workload
 from volcano_py.controllers.writes import Create
-from volcano_py.kube.resource import PODGROUPS, PODS
+from volcano_py.kube.resource import LEADER_WORKER_SETS, PODGROUPS, PODS, STATEFUL_SETS
 
 _LEADER_READY: Final = "LeaderReady"
 
@@ -48,10 +48,23 @@ class LeaderWorkerSet(Wire, frozen=True):
 def owner_name(pod: ObjectMeta | None, workload: Workload | None) -> str | None:
     """Return the name of the LeaderWorkerSet that a pod or its stateful set is part of; None if they are of none.
 
-    Users write labels too, so either may have the label alone, and it may be empty.
+    Users write labels too, so either may have the label alone, it may be empty, and pods of others may have it.
     """
+    if not _may_be_of_one(pod, workload):
+        return None
     found = (pod, None if workload is None else workload.metadata)
     return next((name for meta in found if meta is not None and (name := meta.labels.get(names.LWS_NAME))), None)
+
+
+def _may_be_of_one(pod: ObjectMeta | None, workload: Workload | None) -> bool:
+    """Say whether the owners of a pod and its workload are as those of a group are."""
+    if workload is not None:
+        owner = decision.controller_of(workload.metadata)
+        return owner is not None and owner.kind in (LEADER_WORKER_SETS.kind, PODS.kind)
+    if pod is None or decision.is_leader(pod):
+        return True
+    owner = decision.controller_of(pod)
+    return owner is not None and owner.kind == STATEFUL_SETS.kind
 
 
 def reference(leader: ObjectMeta) -> OwnerReference:

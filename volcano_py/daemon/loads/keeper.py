@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from volcano_py.conf.node_metrics import ADAPTOR, PROMETHEUS, NodeMetricsConf
+from volcano_py.daemon.alarm import wait_for
 from volcano_py.daemon.loads.custom_metrics import CustomMetrics
 from volcano_py.daemon.loads.elasticsearch import Elasticsearch
 from volcano_py.daemon.loads.poller import LoadPoller
@@ -51,7 +52,8 @@ class LoadKeeper:
                 poller = self._make(source, conf.interval_s)
                 while self._conf() == conf:
                     await poller.ask()
-                    await self._clock.sleep(conf.interval_s)
+                    await wait_for(self._changed, self._clock, conf.interval_s)
+                    self._changed.clear()
 
 
 @asynccontextmanager
