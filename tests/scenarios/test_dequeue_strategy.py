@@ -88,7 +88,16 @@ def test_a_job_that_is_not_enqueued_blocks_later_jobs_only_under_fifo(fifo: bool
     result = run(head, behind, fifo=fifo)
 
     assert result.phases == {"head": "Pending", "behind": phase}
-    assert [event.name for event in result.events] == ["head"]
+    assert [event.name for event in result.events] == (["head", "behind"] if fifo else ["head"])
+
+
+def test_jobs_that_are_not_enqueued_behind_another_are_told_so() -> None:
+    groups = [a_group(name, queue="q", min_resources={"cpu": 5}, created=age) for age, name in enumerate("abc")]
+    scenario = Scenario(*groups, a_node("n1", cpu=4), queues=(a_queue("q", fifo=True),), plugins=GANG)
+
+    told = [event.message for event in scenario.run().events if event.name in ("b", "c")]
+
+    assert told == ['queue "q" serves in order (dequeueStrategy fifo), and a job before this one waits'] * 2
 
 
 @pytest.mark.parametrize(("fifo", "evicted"), [(True, 0), (False, 1)], ids=["fifo", "traverse"])

@@ -47,6 +47,7 @@ def enqueue(ssn: Session) -> None:
         refused.after_turn(row, enqueued=enqueued)
         if not enqueued and (stopped := order.stop_behind(queue, ssn.state.job(row), "enqueue")) is not None:
             ssn.state.outcome.blocked.update(dict.fromkeys(stopped[0], stopped[1]))
+            ssn.announce_refusals(np.array(stopped[0], dtype=np.int64), [_behind(queue)] * len(stopped[0]))
     queues = list(ssn.state.queues.values())
     for row in refused.explain():
         _turn(ssn, queues[ssn.state.queue_of_job[row]], row)
@@ -126,6 +127,11 @@ def _turn(ssn: Session, queue: QueueInfo, row: int) -> bool:
         refusal = outcome.skipped[row]
     outcome.blocked.setdefault(row, refusal)
     return False
+
+
+def _behind(queue: QueueInfo) -> str:
+    """Return what the users of a job behind the first one are told; it names no job, so that it is told only once."""
+    return f'queue "{queue.name}" serves in order (dequeueStrategy fifo), and a job before this one waits'
 
 
 def _stays_enqueued(ssn: Session, row: int) -> bool:

@@ -30,7 +30,10 @@ class Surroundings(NamedTuple):
 
     queue: str
     needs: Amounts
-    """What the gang lacks or, if it lacks nothing, what a further pod requests."""
+    """What the gang lacks or, if it lacks nothing, what a further pod requests.
+
+    Before it is enqueued, also the `minResources` of its PodGroup.
+    """
     levels: Sequence[room.Level]
     groups: Sequence[room.NodeGroup]
 
@@ -206,7 +209,7 @@ def _of_the_levels(facts: Facts, gang: Gang, around: Surroundings) -> Answer | N
     if small := next((one for one in around.levels if one.never), None):
         return never("it", small)
     if full := next((one for one in around.levels if one.lacks), None):
-        return f"queue {full.name} has no room: {no_room(full, gang.needs)}", [
+        return f"queue {full.name} has no room: {no_room(full, around.needs)}", [
             f"vcctl queue why {full.name}",
             f"{_patience(facts)}, or raise the capability of the queue",
         ]

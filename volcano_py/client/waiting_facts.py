@@ -61,12 +61,8 @@ def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -
     labels = {"labelSelector": f"{keys.JOB_NAME}={name}"} if job is not None else {}
     near = _read(api, PODS, namespace, notes, shapes.Member, **labels)
     own = [pod for pod in near if _belongs(pod, job, group)]
-    names = {name, *(pod["metadata"]["name"] for pod in own)} | ({group["metadata"]["name"]} if group else set())
-    events = [
-        one
-        for one in _read(api, EVENTS, namespace, notes, shapes.Event)
-        if (one.get("involvedObject") or {}).get("name") in names
-    ]
+    subjects = [one for one in (job, group, *own) if one is not None]
+    events = [one for one in _read(api, EVENTS, namespace, notes, shapes.Event) if _is_about(one, subjects)]
     debug = _debug(api, scheduler_url, namespace, group["metadata"]["name"] if group else name, notes)
     placed = _all(api, shapes.PlacedPod, PODS, namespace, notes, fieldSelector=_HOLDING)
     queues, nodes = _read(api, QUEUES, "", notes), _read(api, NODES, "", notes, shapes.Node)
@@ -100,6 +96,13 @@ def _no_such(missing: ApiProblem, notes: list[str]) -> ApiProblem:
     unread = any(note.startswith(_unreadable(PODGROUPS)) for note in notes)
     what = "no job of this name, and podgroups cannot be read" if unread else "no job and no PodGroup of this name"
     return ApiProblem(missing.status, missing.reason, f"there is {what}: {missing}")
+
+
+def _is_about(event: Obj, subjects: list[Obj]) -> bool:
+    """Say whether an event is about one of these objects, and not about an earlier or another one of the same name."""
+    about = event.get("involvedObject") or {}
+    found = [one["metadata"].get("uid") for one in subjects if one["metadata"]["name"] == about.get("name")]
+    return any(not uid or not about.get("uid") or uid == about["uid"] for uid in found)
 
 
 def _is(obj: Obj, name: str, namespace: str) -> bool:

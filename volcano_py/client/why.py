@@ -55,13 +55,14 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
     pod = waiting_pod(facts) if gang.seen else None
     lacking = gang.lacks or (gang.beyond and not ended(facts))
     needs = amounts.requests_of(pod) if pod and lacking and not gang.lacks else gang.needs
-    levels = room.levels(queue, facts.queues, needs, gang.holds)
+    asked = _to_be_enqueued(facts, gang, needs)
+    levels = room.levels(queue, facts.queues, asked, gang.holds)
     groups = room.node_groups(facts.nodes, facts.placed, pod) if pod else []
-    answer, ways_out = first_cause(facts, gang, Surroundings(queue, needs, levels, groups), now)
+    answer, ways_out = first_cause(facts, gang, Surroundings(queue, asked, levels, groups), now)
     sections = [
         Section("State", tuple(_state(facts, now))),
-        Section("Gang", tuple(_gang_rows(gang, facts))),
-        _levels(levels, queue, needs, seen=facts.sees(QUEUES)),
+        Section("Gang", (*_gang_rows(gang, facts), *_enqueue_row(asked, needs))),
+        _levels(levels, queue, asked, seen=facts.sees(QUEUES)),
     ]
     if groups and lacking:
         sections.append(_nodes(groups, pod))
@@ -69,6 +70,22 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
         sections.append(_holders(facts, needs, _own(facts)))
     sections += [Section("Scheduler", tuple(_said(facts, gang))), _events(facts.events, now), _notes(facts)]
     return Explanation(subject, answer, tuple(one for one in sections if one.rows), tuple(ways_out))
+
+
+def _to_be_enqueued(facts: Facts, gang: Gang, needs: Amounts) -> Amounts:
+    """Return what the queue must have room for: before a gang is enqueued, also the `minResources` of its PodGroup.
+
+    They are more than its pods need if tasks wait for other tasks, or if a user has written more.
+    """
+    if facts.group is None or gang.created or phase_of(facts.group) not in ("", "Pending"):
+        return needs
+    least = real(amounts.read((facts.group.get("spec") or {}).get("minResources")))
+    return {**needs, **{name: one for name, one in least.items() if one > needs.get(name, Fraction())}}
+
+
+def _enqueue_row(asked: Amounts, needs: Amounts) -> tuple[Row, ...]:
+    text = f"to be enqueued, it asks its queue for minResources of its PodGroup: {amounts.listed(real(asked))}"
+    return ((text,),) if asked != needs else ()
 
 
 def why_queue(facts: Facts, name: str, now: datetime) -> Explanation:

@@ -32,8 +32,8 @@ class Shell(Generic[K]):
         *,
         workers: int,
         refill: Callable[[], Iterable[K]],
-        on_written: Callable[[Write, bytes], None] = lambda _, __: None,
-        on_refused: Callable[[Write, errors.ApiError], None] = lambda _, __: None,
+        on_written: Callable[[K, Write, bytes], None] = lambda _, __, ___: None,
+        on_refused: Callable[[K, Write, errors.ApiError], None] = lambda _, __, ___: None,
         on_given_up: Callable[[K, errors.ApiError], None] = lambda _, __: None,
     ) -> None:
         self._writer = context.writer
@@ -75,27 +75,27 @@ class Shell(Generic[K]):
         plan = looked if isinstance(looked, Plan) else await looked
         for step in plan.steps:
             if isinstance(step, tuple):
-                await self._all(step)
+                await self._all(key, step)
             else:
-                await self._one(step)
+                await self._one(key, step)
         for event in plan.events:
             self._events.record(event)
         if plan.look_again_s is not None:
             self._queue.add_later(key, plan.look_again_s)
 
-    async def _one(self, write: Write) -> None:
+    async def _one(self, key: K, write: Write) -> None:
         try:
             answer = await self._writer.sent(write)
         except errors.ApiError as error:
-            self._on_refused(write, error)
+            self._on_refused(key, write, error)
             if is_needed(write, error):
                 raise
         else:
-            self._on_written(write, answer)
+            self._on_written(key, write, answer)
 
-    async def _all(self, writes: tuple[Write, ...]) -> None:
+    async def _all(self, key: K, writes: tuple[Write, ...]) -> None:
         """Carry out writes at once; after a failure, the others still go on."""
-        results = await asyncio.gather(*(self._one(write) for write in writes), return_exceptions=True)
+        results = await asyncio.gather(*(self._one(key, write) for write in writes), return_exceptions=True)
         failures = [result for result in results if isinstance(result, BaseException)]
         for failure in failures:
             if not isinstance(failure, errors.ApiError):

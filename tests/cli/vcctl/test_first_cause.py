@@ -433,3 +433,23 @@ def test_too_few_replicas_come_before_the_words_of_the_job() -> None:
     found = explained(job=job, group=needing(3), pods=[member("w-0", "n1")])
 
     assert found.answer == "it can never start: minAvailable is 3, and its tasks have only 1 pod"
+
+
+def test_a_gang_that_is_not_enqueued_asks_its_queue_for_the_minimal_resources_of_its_pod_group() -> None:
+    """They cover tasks that wait for others, and `minMember` does not."""
+    group = gang("Pending")
+    group["spec"] |= {"minMember": 1, "minResources": {"cpu": "8", "pods": "4", "requests.cpu": "8"}}
+    small = explained(group=group, pods=[], queues=[share("root"), share("research", may={"cpu": "4"})])
+    full = explained(
+        group=group, pods=[], queues=[share("root"), share("research", may={"cpu": "8"}, used={"cpu": "3"})]
+    )
+    enqueued = explained(
+        group={**group, "status": {"phase": "Inqueue"}},
+        pods=[],
+        queues=[share("root"), share("research", may={"cpu": "4"})],
+    )
+
+    assert small.answer == "it can never start here: it needs cpu 8, and queue research may use at most cpu 4"
+    assert full.answer == "queue research has no room: it may use cpu 8, 3 is in use, and the gang needs 8 more"
+    assert section(small, "Gang")[-1] == ("to be enqueued, it asks its queue for minResources of its PodGroup: cpu 8",)
+    assert "queue research" not in enqueued.answer

@@ -371,6 +371,21 @@ def test_a_parent_queue_says_why_the_gangs_below_it_wait() -> None:
         assert [row[-1] for row in section(found, "Waiting")] == ["queue is full"]
 
 
+def test_events_of_an_earlier_job_of_the_same_name_are_left_out() -> None:
+    def event(text: str, name: str, **about: str) -> dict[str, Any]:
+        return {"reason": "R", "lastTimestamp": THEN, "message": text, "involvedObject": {"name": name, **about}}
+
+    job, pod = vcjob(), member("train-w-0")
+    pod["metadata"]["uid"] = "uid-of-pod"
+    earlier = [event("all done", "train", uid="another"), event("no room once", "train-w-0", uid="another")]
+    ours = [event("of this job", "train", uid=job["metadata"]["uid"]), event("no room", "train-w-0", uid="uid-of-pod")]
+    lists: dict[Resource, list[Any]] = {VCJOBS: [job], PODS: [pod], EVENTS: [*earlier, *ours, event("old", "train")]}
+
+    found = facts_of_job(Canned(lists), "train", "a", "none")
+
+    assert [one["message"] for one in found.events] == ["of this job", "no room", "old"]
+
+
 class Forbidding(Canned):
     """Reads of other namespaces, and of nodes, are refused."""
 

@@ -1,7 +1,9 @@
 """Cron jobs on an embedded API server: jobs come at their times, and the status follows."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -92,6 +94,26 @@ async def test_a_finished_job_is_counted_and_the_history_is_trimmed_at_once(serv
         assert cron_status(server, "hourly")["lastSuccessfulTime"]
         expected = {"SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete"}
         await until(lambda: event_reasons(server, "CronJob", "hourly") == expected)
+
+
+async def test_a_deletion_is_reported_even_if_the_watch_shows_it_before_the_answer(
+    server: ApiServer, user: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch and the answer come on two connections, and on a real API server the watch is often first."""
+    put_cron_job(server, "hourly", "@every 1h", successfulJobsHistoryLimit=0)
+    await due(user, "hourly")
+    async with cron_jobs(server) as client:
+        await until(lambda: active(server, "hourly"))
+        delete = client.delete
+
+        async def answered_late(*what: Any, **more: Any) -> None:
+            await delete(*what, **more)
+            await asyncio.sleep(0.2)
+
+        monkeypatch.setattr(client, "delete", answered_late)
+        await end_job(user, names(server)[0])
+
+        await until(lambda: "SuccessfulDelete" in event_reasons(server, "CronJob", "hourly"))
 
 
 async def test_forbid_waits_for_the_job_that_runs(server: ApiServer) -> None:

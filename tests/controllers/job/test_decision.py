@@ -155,6 +155,22 @@ def test_pods_are_created_by_priority_of_their_task_and_by_index() -> None:
     assert list(world.pods) == ["train-b-0", "train-b-1", "train-a-0", "train-a-1"]
 
 
+def test_pods_of_lower_priority_wait_for_the_others_if_the_minimum_does_not_need_all_pods() -> None:
+    """Else the scheduler may see them first, start the gang with them, and leave out the driver of a job."""
+    high = {"spec": {"priorityClassName": "high"}}
+    tasks = (a_job_task("executor", 4), a_job_task("driver", 1, high))
+
+    def created_at_once(**spec: Any) -> list[str]:
+        world = World(a_vcjob(*tasks, **spec))
+        world.priorities = {"high": 10}
+        world.settle()
+        world.group_is("Inqueue")
+        return [task.name for task, _ in decision.plan(world.observe(), world.now).create]
+
+    assert created_at_once(minAvailable=3) == ["driver"]
+    assert created_at_once(minAvailable=5) == ["driver", "executor"]
+
+
 def test_one_look_creates_a_limited_number_of_pods() -> None:
     world = World(a_vcjob(a_job_task("a", 400), a_job_task("b", 400)))
     world.settle()

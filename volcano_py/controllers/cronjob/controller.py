@@ -20,7 +20,7 @@ from volcano_py.controllers.cronjob.status import Observed
 from volcano_py.controllers.plan import NOTHING, Plan
 from volcano_py.controllers.shell import Shell
 from volcano_py.controllers.view import View
-from volcano_py.controllers.writes import Create, Delete, Write
+from volcano_py.controllers.writes import Create, Write
 from volcano_py.kube import errors
 from volcano_py.kube.informer import Informers
 from volcano_py.kube.resource import CRON_JOBS, VCJOBS
@@ -140,8 +140,7 @@ class CronJobController:
 
     # Results of writes
 
-    def _written(self, write: Write, answer: bytes) -> None:
-        key = self._subject(write)
+    def _written(self, key: str, write: Write, answer: bytes) -> None:
         self._memory.written(key, write, answer)
         cron_job = self._cron_jobs.get(key)
         event = None if cron_job is None else reports.written(cron_job, write)
@@ -151,8 +150,7 @@ class CronJobController:
             log.info("job created", cron_job=key, job=child.metadata_of(write)["name"])
             self._shell.changed(key)  # its status names the job at the next look
 
-    def _refused(self, write: Write, error: errors.ApiError) -> None:
-        key = self._subject(write)
+    def _refused(self, key: str, write: Write, error: errors.ApiError) -> None:
         self._memory.refused(key, write, error)
         self._next.pop(key, None)
         cron_job = self._cron_jobs.get(key)
@@ -161,16 +159,6 @@ class CronJobController:
             self._events.record(event)
         if isinstance(error, errors.AlreadyExists):
             self._shell.changed(key)
-
-    def _subject(self, write: Write) -> str:
-        """Return the key of the cron job that a write is for."""
-        match write:
-            case Create():
-                return f"{write.namespace}/{child.metadata_of(write)['ownerReferences'][0]['name']}"
-            case Delete():
-                return _cron_job_of(self._jobs.get(f"{write.namespace}/{write.name}"))
-            case _:
-                return f"{write.namespace}/{write.name}"
 
 
 def local_zone() -> tzinfo:

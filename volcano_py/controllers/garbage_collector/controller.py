@@ -67,6 +67,6 @@ class GarbageCollector:
     def _look(self, key: str) -> Plan:
         return decision.plan(self._jobs.get(key), self._clock.now()) if self._served(VCJOBS) else NOTHING
 
-    def _deleted(self, write: Write, _: bytes) -> None:
+    def _deleted(self, _: str, write: Write, __: bytes) -> None:
         if isinstance(write, Delete):
             log.info("finished job deleted: its time to live is over", job=f"{write.namespace}/{write.name}")

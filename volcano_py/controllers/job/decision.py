@@ -271,16 +271,24 @@ def _waiting(seen: Observed) -> frozenset[str]:
 
 
 def _missing(seen: Observed) -> tuple[tuple[Task, tuple[int, ...]], ...]:
-    """Return the next pods to create: tasks by priority, pods by index, without tasks that wait for others."""
+    """Return the next pods to create: tasks by priority, pods by index, without tasks that wait for others.
+
+    Pods are created several at a time, and the scheduler starts a gang as soon as its minimum exists. So if a job has
+    more pods than its minimum, those of lower priority follow when all of higher priority exist.
+    """
     job, members = seen.job, seen.members
     if not any(members.task(task.name).missing for task in job.spec.tasks):
         return ()
     ready = {name: task.ready for name, task in members.tasks}
     found: list[tuple[Task, tuple[int, ...]]] = []
-    left = PODS_AT_ONCE
+    left, elastic = PODS_AT_ONCE, job.spec.min_available < sum(task.replicas for task in job.spec.tasks)
+    highest: int | None = None
     for one in ranked(job, seen.priorities):
         missing = members.task(one.task.name).missing
         if missing and left > 0 and may_start(job, one.task, ready):
+            if elastic and highest not in (None, one.priority):
+                break
+            highest = one.priority
             indices = tuple(sorted(missing)[:left])
             found.append((one.task, indices))
             left -= len(indices)

@@ -161,7 +161,7 @@ class JobFlowController:
             taken={name for name, key in jobs.items() if name not in children and self._jobs.get(key) is not None},
         )
 
-    def _written(self, write: Write, _: bytes) -> None:
+    def _written(self, _: str, write: Write, __: bytes) -> None:
         found = self._step_of(write)
         if found is None:
             return
@@ -175,7 +175,7 @@ class JobFlowController:
                 text += f"; {' and '.join(vain)} of the patch are defaults of the API server and change nothing"
         self._events.record(decision.event(flow, keys.EVENT_NORMAL, EVENT_CREATED, text))
 
-    def _refused(self, write: Write, error: errors.ApiError) -> None:
+    def _refused(self, _: str, write: Write, error: errors.ApiError) -> None:
         """Record an event if a job is refused for what it says; it is tried again all the same."""
         found = self._step_of(write)
         if found is not None and isinstance(error, errors.Invalid | errors.Forbidden | errors.BadRequest):
