@@ -134,6 +134,22 @@ async def test_elasticsearch_is_asked_once_for_all_nodes_as_a_user() -> None:
     assert {"terms": {"host.name": ["n1", "n2"]}} in body["query"]["bool"]["must"]  # type: ignore[index]
 
 
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("prometheus", '"status": "success", "data": {"resultType": "vector", "result": []}'),
+        ("prometheus_adaptor", '"items": []'),
+        ("elasticsearch", '"aggregations": {"nodes": {"buckets": []}}'),
+    ],
+)
+async def test_an_answer_that_is_nested_deeply_ends_nothing(kind: str, fields: str) -> None:
+    async def say(request: web.Request) -> web.Response:
+        return web.Response(text=f'{{"more": {"[" * 20_000}{"]" * 20_000}, {fields}}}', content_type="application/json")
+
+    async with a_source(kind, say) as source:
+        assert await source.loads(["n1"]) == {}
+
+
 @pytest.mark.parametrize("answer", ["{", '{"aggregations": {"nodes": {"buckets": [{}]}}}'])
 async def test_an_error_of_elasticsearch_is_reported(answer: str) -> None:
     async def say(request: web.Request) -> web.Response:

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api.nesting import decoded
 from volcano_py.api.quantity import QuantityError, WireQuantity, parse_quantity
 from volcano_py.daemon.loads.source import TIMEOUT_S, Measured, Unmeasured
 from volcano_py.kube import errors
@@ -59,7 +60,7 @@ class CustomMetrics:
                     float(parse_quantity(value.value)) * 100.0,
                     None if value.timestamp is None else value.timestamp.timestamp(),
                 )
-                for value in _VALUES.decode(answer).items
+                for value in decoded(_VALUES.decode, answer).items
             }
         except (msgspec.MsgspecError, QuantityError) as error:
             raise Unmeasured(f"custom metrics: {metric}: {error}") from error

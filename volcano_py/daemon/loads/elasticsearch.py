@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from volcano_py.api.nesting import decoded
 from volcano_py.daemon.loads.source import PERIOD, Measured, Unmeasured
 from volcano_py.runtime.fetch import Fetcher, FetchError
 
@@ -51,7 +52,7 @@ class Elasticsearch:
         if not nodes:
             return {}
         try:
-            answer = _ANSWER.decode(await self._fetcher.post(self._url, self._question(sorted(nodes))))
+            answer = decoded(_ANSWER.decode, await self._fetcher.post(self._url, self._question(sorted(nodes))))
         except FetchError as error:
             raise Unmeasured(f"Elasticsearch: {error}") from error
         except msgspec.MsgspecError as error:

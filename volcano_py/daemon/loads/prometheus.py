@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api.nesting import decoded
 from volcano_py.daemon.loads.source import PERIOD, Measured, Unmeasured, joined
 from volcano_py.runtime.fetch import Fetcher, FetchError
 
@@ -56,7 +57,7 @@ class Prometheus:
 
     async def _ask(self, query: str, nodes: frozenset[str]) -> dict[str, float]:
         try:
-            answer = _ANSWER.decode(await self._fetcher.get(self._url, {"query": query}))
+            answer = decoded(_ANSWER.decode, await self._fetcher.get(self._url, {"query": query}))
         except FetchError as error:
             raise Unmeasured(f"Prometheus: {error}") from error
         except msgspec.MsgspecError as error:
