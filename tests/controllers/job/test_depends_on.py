@@ -6,7 +6,7 @@ import pytest
 
 from tests.controllers.job.builders import a_job_task, a_ready_job, a_vcjob
 from volcano_py.api.batch import Job
-from volcano_py.controllers.job.depends_on import may_start
+from volcano_py.controllers.job.depends_on import by_name, may_start
 
 
 def chain(iteration: str = "", names: tuple[str, ...] = ("a", "b")) -> Job:
@@ -15,7 +15,7 @@ def chain(iteration: str = "", names: tuple[str, ...] = ("a", "b")) -> Job:
 
 
 def starts(job: Job, **ready: int) -> bool:
-    return may_start(job, job.spec.tasks[-1], ready)
+    return may_start(by_name(job), job.spec.tasks[-1], ready)
 
 
 @pytest.mark.parametrize(

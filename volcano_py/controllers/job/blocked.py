@@ -9,7 +9,7 @@ from volcano_py.api import keys
 from volcano_py.api.batch import Job, Task
 from volcano_py.api.job_defaults import least_of
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.job.depends_on import may_start
+from volcano_py.controllers.job.depends_on import by_name, may_start
 from volcano_py.controllers.job.members import FAILED, Members
 from volcano_py.controllers.job.observed import Problem
 from volcano_py.controllers.job.phases import replicas_of
@@ -54,12 +54,12 @@ def _dependency(job: Job, members: Members) -> Problem | None:
     """Return that a task waits for another one whose pods have ended and were not enough."""
     if all(task.depends_on is None for task in job.spec.tasks):
         return None
-    tasks = {task.name: task for task in job.spec.tasks}
+    tasks = by_name(job)
     ready = {name: task.ready for name, task in members.tasks}
     hopeful = {name: there.replicas - there.phases[FAILED] for name, there in members.tasks}
     for task in job.spec.tasks:
         waits = task.depends_on is not None and members.task(task.name).missing
-        if not waits or may_start(job, task, ready) or may_start(job, task, hopeful):
+        if not waits or may_start(tasks, task, ready) or may_start(tasks, task, hopeful):
             continue
         for name in task.depends_on.name if task.depends_on is not None else ():
             needed = (tasks[name].min_available or 0) if name in tasks else 0

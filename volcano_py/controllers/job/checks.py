@@ -9,7 +9,7 @@ from typing import Final
 
 from volcano_py.api.batch import Job, LifecyclePolicy
 from volcano_py.api.duration import DurationError, parse_go_duration
-from volcano_py.controllers.job.depends_on import dependency_ready, is_any
+from volcano_py.controllers.job.depends_on import by_name, dependency_ready, is_any
 from volcano_py.controllers.job.phases import replicas_of
 
 MOST_PODS: Final = 200_000
@@ -59,7 +59,7 @@ def _waiting_for_ever(job: Job) -> list[str]:
 
     Each dependency is looked at once: all controllers wait meanwhile.
     """
-    tasks = {task.name: task for task in job.spec.tasks}
+    tasks = by_name(job)
     missing: dict[str, int] = {}  # how many dependencies must still become ready
     waiting: dict[str, list[str]] = {}
     for name, task in tasks.items():

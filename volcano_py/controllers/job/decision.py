@@ -23,7 +23,7 @@ from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.job import acting, blocked, bookkeeping, phases, pod_group, policies, volumes
 from volcano_py.controllers.job import status as statuses
 from volcano_py.controllers.job.delays import Delayed
-from volcano_py.controllers.job.depends_on import may_start
+from volcano_py.controllers.job.depends_on import by_name, may_start
 from volcano_py.controllers.job.members import SUCCEEDED
 from volcano_py.controllers.job.min_resources import ranked
 from volcano_py.controllers.job.observed import JobPlan, Observed, Problem
@@ -261,12 +261,12 @@ def _waiting(seen: Observed) -> frozenset[str]:
     dependent = [task for task in job.spec.tasks if task.depends_on is not None and task.depends_on.name]
     if not dependent:
         return frozenset()
-    ready = {name: task.ready for name, task in members.tasks}
+    tasks, ready = by_name(job), {name: task.ready for name, task in members.tasks}
     return frozenset(
         task.name
         for task in dependent
         if not (members.task(task.name).by_index or members.task(task.name).completed)
-        and not may_start(job, task, ready)
+        and not may_start(tasks, task, ready)
     )
 
 
@@ -279,13 +279,13 @@ def _missing(seen: Observed) -> tuple[tuple[Task, tuple[int, ...]], ...]:
     job, members = seen.job, seen.members
     if not any(members.task(task.name).missing for task in job.spec.tasks):
         return ()
-    ready = {name: task.ready for name, task in members.tasks}
+    tasks, ready = by_name(job), {name: task.ready for name, task in members.tasks}
     found: list[tuple[Task, tuple[int, ...]]] = []
     left, elastic = PODS_AT_ONCE, job.spec.min_available < sum(task.replicas for task in job.spec.tasks)
     highest: int | None = None
     for one in ranked(job, seen.priorities):
         missing = members.task(one.task.name).missing
-        if missing and left > 0 and may_start(job, one.task, ready):
+        if missing and left > 0 and may_start(tasks, one.task, ready):
             if elastic and highest not in (None, one.priority):
                 break
             highest = one.priority

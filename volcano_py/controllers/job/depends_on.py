@@ -21,11 +21,15 @@ def is_any(task: Task) -> bool:
     return depends is not None and depends.iteration == ANY and len(depends.name) > 1
 
 
-def may_start(job: Job, task: Task, ready: Mapping[str, int]) -> bool:
-    """Say whether pods of a task may be created; ``ready`` has the number of ready pods of every task."""
+def by_name(job: Job) -> dict[str, Task]:
+    """Return the tasks of a job."""
+    return {task.name: task for task in job.spec.tasks}
+
+
+def may_start(tasks: Mapping[str, Task], task: Task, ready: Mapping[str, int]) -> bool:
+    """Say whether pods of one of these tasks may be created; ``ready`` has the number of ready pods of each."""
     depends = task.depends_on
     if depends is None or not depends.name:
         return True
-    tasks = {one.name: one for one in job.spec.tasks}
     answers = [dependency_ready(tasks.get(name), ready.get(name, 0)) for name in depends.name]
     return any(answers) if is_any(task) else all(answers)
