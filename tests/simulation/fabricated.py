@@ -120,14 +120,14 @@ class Fabricated:
 
     def decide(self, process: Process, pod: Mapping[str, Any], node: str, shown: Shown | None = None) -> None:
         """Let a scheduler decide to bind a pod."""
-        self._decided(process, Bind(_ref(pod), node, JobKey(objects.NAMESPACE, "g")), shown)
+        self._decided(process, Bind(ref(pod), node, JobKey(objects.NAMESPACE, "g")), shown)
 
     def evict(
         self, process: Process, pod: Mapping[str, Any], node: str, beneficiary: str, shown: Shown | None = None
     ) -> None:
         """Let a scheduler decide to evict a pod."""
         job = JobKey(objects.NAMESPACE, beneficiary)
-        self._decided(process, Evict(_ref(pod), node, None, "preempt", "", job), shown)
+        self._decided(process, Evict(ref(pod), node, None, "preempt", "", job), shown)
 
     def _decided(self, process: Process, decision: Decision, shown: Shown | None) -> None:
         seen = shown or self.shown()
@@ -156,7 +156,8 @@ class Fabricated:
             )
 
 
-def _ref(pod: Mapping[str, Any]) -> TaskRef:
+def ref(pod: Mapping[str, Any]) -> TaskRef:
+    """Return how decisions name a pod."""
     meta = pod["metadata"]
     return TaskRef(meta["namespace"], meta["name"], meta["uid"])
 

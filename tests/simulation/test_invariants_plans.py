@@ -6,17 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.fabricated import Fabricated
+from tests.simulation.fabricated import Fabricated, ref
 from tests.simulation.insight import Basis
 from volcano_py.model.decisions import Decision, Evict, Nominate
-from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.model.objects import JobKey
 
 GI = 2.0**30
-
-
-def ref(pod: Mapping[str, Any]) -> TaskRef:
-    meta = pod["metadata"]
-    return TaskRef(meta["namespace"], meta["name"], meta["uid"])
 
 
 def decide(world: Fabricated, basis: Basis, *batches: tuple[Decision, ...]) -> set[str]:
