@@ -32,6 +32,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     }
     for name, kind in _NUMBERS.items():
         group.add_argument(f"--{name}", type=kind, help=f"{helps[name]} (default: as the size says)")
+    group.add_argument(
+        "--balanced",
+        action="store_true",
+        default=None,
+        help="gangs arrive when as many pods have ended, so that as many pods wait at any time",
+    )
     group.add_argument("--rounds", type=int, help="how often all schedulers run as A-B-B-A (default: 1)")
     group.add_argument(
         "--scheduler", action="append", type=Path, metavar="FILE", help="one more scheduler, a YAML file"
@@ -48,7 +54,7 @@ def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
     if size not in workload["sizes"]:
         raise SystemExit(f"steady has no size {size}: choose one of {', '.join(workload['sizes'])}")
     chosen = {**workload["sizes"][size], **options}
-    load = Load(**{name: chosen[name] for name in _NUMBERS})
+    load = Load(**{name: chosen[name] for name in _NUMBERS}, balanced=options.get("balanced", False))
     waits = Waits(chosen["warm_up_s"], chosen["settle_s"])
     schedulers, missing = available([*BUILT_IN, *options.get("scheduler", ())], options.get("only", ()))
     plan, halves = draw(load), list[Half]()

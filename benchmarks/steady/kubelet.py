@@ -1,14 +1,15 @@
 """The driver: creates the objects, plays the kubelet for bound pods, and notes when what happened.
 
 A pod that is seen with a node becomes Running, runs for the life of its gang, becomes Succeeded, and is deleted a
-second later, the PodGroup with its last pod. Work that is due waits in a heap; a few workers send it.
+second later, the PodGroup with its last pod. In a balanced run, the next gang arrives once as many pods have ended.
+Work that is due waits in a heap; a few workers send it.
 """
 
 import asyncio
 import heapq
 import itertools
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -71,6 +72,9 @@ class Kubelet:
         self._due: list[tuple[float, int, Work]] = []
         self._tickets = itertools.count()
         self._sooner = asyncio.Event()
+        self._next: deque[Gang] = deque()
+        self._ended = 0
+        """Pods that ended and that no gang of ``_next`` has replaced yet."""
 
     def on_events(self, events: list[Event[_Pod]]) -> None:
         """Note the state of pods; a pod that has a node now begins to run."""
@@ -105,8 +109,11 @@ class Kubelet:
 
     def begin(self, plan: Plan, started: float) -> None:
         """Let gangs arrive and running pods end, from this monotonic time on."""
-        for gang in plan.arriving:
-            self.at(started + gang.at_s, partial(self._arrive, gang, started + gang.at_s))
+        if plan.balanced:
+            self._next.extend(plan.arriving)
+        else:
+            for gang in plan.arriving:
+                self.at(started + gang.at_s, partial(self._arrive, gang, started + gang.at_s))
         for gang in plan.running:
             for name in gang.pods():
                 self.at(started + gang.life_s, partial(self._finish, name))
@@ -135,7 +142,13 @@ class Kubelet:
 
     async def _finish(self, name: str) -> None:
         await _set_status(self._client, name, "Succeeded", "False")
-        self.at(time.monotonic() + _DELETED_AFTER_S, partial(self._remove, name))
+        now = time.monotonic()
+        self.at(now + _DELETED_AFTER_S, partial(self._remove, name))
+        self._ended += 1
+        while self._next and self._next[0].size <= self._ended:
+            gang = self._next.popleft()
+            self._ended -= gang.size
+            self.at(now, partial(self._arrive, gang, now))
 
     async def _remove(self, name: str) -> None:
         gang = self._gang_of[name]

@@ -40,7 +40,12 @@ class Load:
     """Gangs that arrive per second, on average."""
     seed: int = 1
     never: float = NEVER
-    """The share of gangs that can never run. They add up; without them as many pods wait at the end as at the start."""
+    """The share of gangs that can never run. They add up."""
+    balanced: bool = False
+    """Whether gangs arrive when as many pods have ended, so that as many pods wait at any time.
+
+    Otherwise they arrive at random times, and the number of pods that wait wanders: within an hour it may double.
+    """
 
     def __post_init__(self) -> None:
         """Refuse a number that is no share: the load would be out of balance."""
@@ -100,6 +105,8 @@ class Plan:
     running: tuple[Gang, ...]
     waiting: tuple[Gang, ...]
     arriving: tuple[Gang, ...]
+    balanced: bool = False
+    """Whether gangs arrive when as many pods have ended, in their order, instead of at their times."""
 
     @property
     def gangs(self) -> tuple[Gang, ...]:
@@ -119,10 +126,12 @@ def draw(load: Load) -> Plan:
     waiting = [_maybe_never(rng, load, _gang(rng, load, next(numbers))) for _ in range(load.waiting)]
     arriving: list[Gang] = []
     at_s = rng.expovariate(load.rate)
-    while at_s < load.seconds:
+    # In a balanced run, pods that end decide when the next gang arrives: there are enough gangs for half as many again.
+    until_s = load.seconds * (1.5 if load.balanced else 1)
+    while at_s < until_s:
         arriving.append(_maybe_never(rng, load, _gang(rng, load, next(numbers), at_s)))
         at_s += rng.expovariate(load.rate)
-    return Plan(tuple(running), tuple(waiting), tuple(arriving))
+    return Plan(tuple(running), tuple(waiting), tuple(arriving), load.balanced)
 
 
 def _gang(rng: random.Random, load: Load, number: int, at_s: float = 0.0, at_most: int = max(SIZES)) -> Gang:

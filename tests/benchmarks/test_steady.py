@@ -1,19 +1,25 @@
 """The steady load: what is drawn, what the times of pods say, which schedulers run, and a small case in full."""
 
+import asyncio
 import shutil
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 import yaml
 
 from benchmarks.steady import audit, halves, samples
+from benchmarks.steady.kubelet import Kubelet
 from benchmarks.steady.load import MEAN_SIZE, NEVER, SLOTS_PER_NODE, Gang, Load, Plan, draw
 from benchmarks.steady.measure import served_writes
 from benchmarks.steady.schedulers import FOLDER, order, program, read
 from benchmarks.steady.times import PodTimes, TimesLog
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.resource import PODGROUPS, Resource
 
 WORKLOAD = yaml.safe_load((FOLDER.parent / "workloads" / "steady.yaml").read_text())
 LOAD = Load(nodes=20, waiting=2000, minutes=10, rate=10)
@@ -67,6 +73,39 @@ def test_gangs_that_never_run_can_be_left_out() -> None:
 def test_a_share_of_gangs_that_is_none_is_refused(never: float) -> None:
     with pytest.raises(SystemExit, match="--never"):
         Load(nodes=1, waiting=1, minutes=1, rate=1, never=never)
+
+
+class _Server:
+    """A client whose server accepts everything; it notes which objects were created."""
+
+    def __init__(self) -> None:
+        self.created: list[str] = []
+
+    async def create(self, resource: Resource, body: dict[str, Any], *_: object, **__: object) -> None:
+        if resource is PODGROUPS:
+            self.created.append(body["metadata"]["name"])
+
+    async def patch(self, *_: object, **__: object) -> None: ...
+
+    async def delete(self, *_: object, **__: object) -> None: ...
+
+
+async def test_in_a_balanced_run_a_gang_arrives_once_as_many_pods_have_ended() -> None:
+    plan = draw(Load(**{**vars(LOAD), "balanced": True}))
+    server, ended = _Server(), [Gang(10_000 + number, 1, "q0", "low", 1900, life_s=0.0) for number in range(70)]
+    kubelet = Kubelet(cast(ApiClient, server), [*plan.gangs, *ended], TimesLog())
+    kubelet.begin(Plan(tuple(ended), (), plan.arriving, plan.balanced), time.monotonic())
+
+    worker = asyncio.create_task(kubelet.work())
+    await asyncio.sleep(0.2)
+    worker.cancel()
+    with suppress(asyncio.CancelledError):
+        await worker
+
+    arrived = [one for one in plan.arriving if one.name in server.created]
+    assert arrived == list(plan.arriving[: len(arrived)])
+    pods = sum(one.size for one in arrived)
+    assert pods <= len(ended) < pods + plan.arriving[len(arrived)].size
 
 
 # What the times say
