@@ -9,6 +9,7 @@ import yaml
 from tests.admission.asking import create, job, queue, task, update
 from volcano_py.admission.contract import Options, ResourceGroup
 from volcano_py.admission.pods import resource_groups
+from volcano_py.conf.plain import read_plain
 
 GATE = "scheduling.volcano.sh/queue-allocation-gate"
 MIN, MAX = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
@@ -187,6 +188,13 @@ def test_a_group_by_namespace() -> None:
 )
 def test_a_group_by_annotation(annotations: dict[str, str], found: dict[str, Any]) -> None:
     assert patch(pod(annotations)) == found
+
+
+def test_a_label_that_yaml_reads_as_another_type_is_set_as_it_is_written() -> None:
+    document = read_plain("resourceGroups: [{resourceGroup: a, labels: {gpu: true, rack: 7, spot: null}}]", "conf")
+    found = patch(pod({"volcano.sh/resource-group": "a"}), Options(resource_groups=resource_groups(document)))
+
+    assert found == {"nodeSelector": {"gpu": "true", "rack": "7", "spot": ""}}
 
 
 def test_an_affinity_that_is_no_json_is_left_out_with_a_warning() -> None:
