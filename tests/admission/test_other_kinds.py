@@ -217,6 +217,7 @@ def test_a_configuration_of_another_form_has_no_groups(written: Any) -> None:
         (pod(), False),
         (pod({GATE: "true"}, schedulerName="other"), False),
         (pod({GATE: "true"}, schedulingGates=[{"name": GATE}]), False),
+        (pod({GATE: "true"}, nodeName="n1"), False),  # the API server would refuse the pod: it has its node
     ],
 )
 def test_the_gate_of_the_queue(made: dict[str, Any], gated: bool) -> None:

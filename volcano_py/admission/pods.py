@@ -143,8 +143,8 @@ def _affinity(group: ResourceGroup) -> dict[str, Any] | None:
 
 def _asks_for_gate(pod: Obj, group: ResourceGroup, options: Options) -> bool:
     """Say whether a pod is to wait for its queue; only our scheduler takes the gate away."""
-    if annotations_of(pod).get(keys.QUEUE_GATE) != "true":
-        return False
+    if annotations_of(pod).get(keys.QUEUE_GATE) != "true" or text(pod, "spec", "nodeName"):
+        return False  # the API server refuses a pod that has a gate and a node
     if any(text(gate, "name") == keys.QUEUE_GATE for gate in parts(pod, "spec", "schedulingGates")):
         return False
     scheduler = group.scheduler_name or text(pod, "spec", "schedulerName")
