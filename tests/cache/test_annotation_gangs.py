@@ -1,13 +1,13 @@
 """Gangs that pods form by annotations, without a PodGroup."""
 
 import itertools
-import sys
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.cache.effort import calls
 from volcano_py.api.core import Pod
 from volcano_py.cache.binds import Assumed, Refused
 from volcano_py.cache.changes import Change
@@ -102,22 +102,11 @@ def test_a_gang_with_corrected_numbers_no_longer_waits(make_cluster: Any) -> Non
 def test_a_pod_of_a_large_gang_costs_as_little_as_one_of_a_small_gang(make_cluster: Any, number: str | None) -> None:
     last = member("p-last", number)
 
-    def calls(size: int) -> int:
+    def effort(size: int) -> int:
         cache = make_cluster(*(member(f"p{n}", number) for n in range(size)), member("other", "2000"))
-        found = [0]
+        return calls(lambda: (added(cache, last), deleted(cache, last)))
 
-        def count(*_: Any) -> None:
-            found[0] += 1
-
-        sys.setprofile(count)
-        try:
-            added(cache, last)
-            deleted(cache, last)
-        finally:
-            sys.setprofile(None)
-        return found[0]
-
-    assert calls(500) < 1.5 * calls(5)
+    assert effort(500) < 1.5 * effort(5)
 
 
 def test_a_deleted_pod_without_a_number_does_not_block_its_gang(make_cluster: Any) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cache.effort import calls
 from volcano_py.model.pod_terms import PodSelector, Spread
 from volcano_py.model.requirements import Requirement
 from volcano_py.testing import (
@@ -119,3 +120,36 @@ def test_deleted_pods_and_series_leave_nothing_behind() -> None:
 
     assert not cache.snapshot().has_inter_pod_terms
     assert all(shape is None for shape in cache.snapshot().shapes)
+
+
+@pytest.mark.parametrize("first", ["a", "z"])
+def test_a_label_that_all_services_require_does_not_make_pods_costly(first: str) -> None:
+    """An operator gives all its services one label, and each of them another one."""
+
+    def labels(number: int) -> dict[str, str]:
+        return {first: "operator", "instance": str(number)}
+
+    def effort(size: int) -> int:
+        cache = a_cluster(*(a_service(f"s{n}", selector=labels(n)) for n in range(size)))
+        added(cache, *(a_pod(f"p{n}", labels=labels(n)) for n in range(size)))
+        last = a_pod("last", labels=labels(0))
+        return calls(lambda: (added(cache, last), deleted(cache, last)))
+
+    assert effort(300) < 1.5 * effort(3)
+
+
+def test_services_come_and_go_whichever_label_they_are_found_by() -> None:
+    labels = [{"app": "web", "index": str(number % 3)} for number in range(6)]
+    services = [a_service(f"s{number}", selector=found) for number, found in enumerate(labels)]
+    cache = a_cluster(*services)
+
+    added(cache, a_pod(labels=labels[1]))
+    both = spread_of(cache)
+    deleted(cache, services[1])
+    modified(cache, a_service("s4", selector={"app": "web"}))
+    one = spread_of(cache)
+    deleted(cache, *(one for one in services if one.metadata.name != "s1"))
+
+    assert both == defaults(APP, Requirement("index", "In", ("1",)))
+    assert one == defaults(APP)
+    assert spread_of(cache) == ()

@@ -26,14 +26,35 @@ _CACHED_AT_MOST: Final = 4096  # cached constraints; a full cache is cleared
 class _Namespace:
     """Services, workloads and tasks of one namespace."""
 
-    __slots__ = ("by_label", "by_owner", "services", "tasks", "workloads")
+    __slots__ = ("anchors", "by_label", "by_owner", "services", "tasks", "workloads")
 
     def __init__(self) -> None:
         self.services: dict[str, Series] = {}
-        self.by_label: dict[Requirement, set[str]] = {}  # names of services by the first label they require
+        self.anchors: dict[str, Requirement] = {}  # by name of a service, a label that it requires
+        self.by_label: dict[Requirement, set[str]] = {}  # names of services by their anchors
         self.workloads: dict[str, Series] = {}
         self.tasks: dict[str, TaskRecord] = {}  # by uid; only tasks without constraints of their own
         self.by_owner: dict[str, set[str]] = {}  # uids of these tasks by the workload that created them
+
+    def take(self, service: Series) -> None:
+        """Add a service; its anchor is the label that the fewest others have as theirs.
+
+        Often all services of an operator require one label, and only another one tells them apart.
+        """
+        anchor = min(service.requirements, key=lambda one: len(self.by_label.get(one, ())))
+        self.services[service.name] = service
+        self.anchors[service.name] = anchor
+        self.by_label.setdefault(anchor, set()).add(service.name)
+
+    def give(self, name: str) -> Series | None:
+        """Remove a service and return it, None if it is unknown."""
+        service = self.services.pop(name, None)
+        if service is not None:
+            anchor = self.anchors.pop(name)
+            self.by_label[anchor].discard(name)
+            if not self.by_label[anchor]:
+                del self.by_label[anchor]
+        return service
 
 
 class DefaultSpread:
@@ -117,14 +138,9 @@ class DefaultSpread:
 
     def _put_service(self, namespace: str, name: str, series: Series | None) -> None:
         found = self._in(namespace)
-        old = found.services.pop(name, None)
-        if old is not None:
-            found.by_label[old.requirements[0]].discard(name)
-            if not found.by_label[old.requirements[0]]:
-                del found.by_label[old.requirements[0]]
+        old = found.give(name)
         if series is not None and series.requirements:
-            found.services[name] = series
-            found.by_label.setdefault(series.requirements[0], set()).add(name)
+            found.take(series)
         asked = [LabelSelector(one.requirements) for one in (old, series) if one is not None and one.requirements]
         # A Python loop over the namespace's tasks, when a service was added, changed or removed.
         labelled = ((uid, record.label_map) for uid, record in found.tasks.items()) if asked else ()
