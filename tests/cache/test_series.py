@@ -1,6 +1,8 @@
 """Services and workloads, as they become known to a cache, and the constraints that pods get by them."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.cache.effort import calls
 from volcano_py.model.pod_terms import PodSelector, Spread
@@ -136,6 +138,39 @@ def test_a_label_that_all_services_require_does_not_make_pods_costly(first: str)
         return calls(lambda: (added(cache, last), deleted(cache, last)))
 
     assert effort(300) < 1.5 * effort(3)
+
+
+def test_a_service_costs_as_much_as_it_has_pods() -> None:
+    def effort(size: int) -> int:
+        cache = a_cluster(*(a_pod(f"p{n}", labels={"app": "web", "index": str(n)}) for n in range(size)))
+        added(cache, *(a_service(f"s{n}", selector={"app": "web", "index": str(n)}) for n in (0, 2)))
+        service = a_service("next", selector={"app": "web", "index": "1"})
+        return calls(lambda: (added(cache, service), deleted(cache, service)))
+
+    assert effort(300) < 1.5 * effort(3)
+
+
+labels = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3)
+steps = st.lists(st.tuples(st.sampled_from([a_pod, a_service, None]), st.sampled_from("12"), labels), max_size=30)
+
+
+@settings(max_examples=80)
+@given(steps)
+def test_pods_are_spread_as_if_all_services_and_pods_had_come_at_once(found: list[tuple]) -> None:
+    cache, objects = a_cluster(), {}
+    for make, number, given_labels in found:
+        for kind in (a_pod, a_service):
+            gone = None if make is not None else objects.pop((kind, number), None)
+            if gone is not None:
+                deleted(cache, gone)
+        if make is not None:
+            of = {"labels": given_labels} if make is a_pod else {"selector": given_labels}
+            objects[make, number] = make(f"o{number}", **of)
+            added(cache, objects[make, number])
+
+    afresh = a_cluster(*objects.values())
+    for number in (number for kind, number in objects if kind is a_pod):
+        assert spread_of(cache, f"o{number}") == spread_of(afresh, f"o{number}")
 
 
 def test_services_come_and_go_whichever_label_they_are_found_by() -> None:
