@@ -9,6 +9,7 @@ import yaml
 from tests.admission.asking import create, job, queue, task, update
 from volcano_py.admission.contract import Options, ResourceGroup
 from volcano_py.admission.pods import resource_groups
+from volcano_py.conf.plain import read_plain
 
 GATE = "scheduling.volcano.sh/queue-allocation-gate"
 MIN, MAX = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
@@ -189,6 +190,13 @@ def test_a_group_by_annotation(annotations: dict[str, str], found: dict[str, Any
     assert patch(pod(annotations)) == found
 
 
+def test_a_label_that_yaml_reads_as_another_type_is_set_as_it_is_written() -> None:
+    document = read_plain("resourceGroups: [{resourceGroup: a, labels: {gpu: true, rack: 7, spot: null}}]", "conf")
+    found = patch(pod({"volcano.sh/resource-group": "a"}), Options(resource_groups=resource_groups(document)))
+
+    assert found == {"nodeSelector": {"gpu": "true", "rack": "7", "spot": ""}}
+
+
 def test_an_affinity_that_is_no_json_is_left_out_with_a_warning() -> None:
     verdict = create("/pods/mutate", pod({"volcano.sh/resource-group": "broken"}), options=GROUPS)
 
@@ -209,6 +217,7 @@ def test_a_configuration_of_another_form_has_no_groups(written: Any) -> None:
         (pod(), False),
         (pod({GATE: "true"}, schedulerName="other"), False),
         (pod({GATE: "true"}, schedulingGates=[{"name": GATE}]), False),
+        (pod({GATE: "true"}, nodeName="n1"), False),  # the API server would refuse the pod: it has its node
     ],
 )
 def test_the_gate_of_the_queue(made: dict[str, Any], gated: bool) -> None:

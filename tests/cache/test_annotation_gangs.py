@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.cache.effort import calls
 from volcano_py.api.core import Pod
 from volcano_py.cache.binds import Assumed, Refused
 from volcano_py.cache.changes import Change
@@ -95,6 +96,17 @@ def test_a_gang_with_corrected_numbers_no_longer_waits(make_cluster: Any) -> Non
     modified(cache, member("p2", "3"))
 
     assert (minimum(cache), why(cache)) == (3, "")
+
+
+@pytest.mark.parametrize("number", [None, "many", "2000", "1999"])
+def test_a_pod_of_a_large_gang_costs_as_little_as_one_of_a_small_gang(make_cluster: Any, number: str | None) -> None:
+    last = member("p-last", number)
+
+    def effort(size: int) -> int:
+        cache = make_cluster(*(member(f"p{n}", number) for n in range(size)), member("other", "2000"))
+        return calls(lambda: (added(cache, last), deleted(cache, last)))
+
+    assert effort(500) < 1.5 * effort(5)
 
 
 def test_a_deleted_pod_without_a_number_does_not_block_its_gang(make_cluster: Any) -> None:

@@ -21,6 +21,13 @@ def a_table(*classes: tuple[str, int, bool]) -> PriorityTable:
     return table
 
 
+def test_a_condition_may_lack_any_field_because_the_definition_demands_none() -> None:
+    wire = b'{"metadata": {"name": "g1"}, "status": {"conditions": [{"reason": "R"}, {"type": "T", "message": "M"}]}}'
+    record = job_record(msgspec.json.decode(wire, type=PodGroup), a_table(), "default")
+
+    assert record.conditions == (GroupCondition("", False, "R", ""), GroupCondition("T", False, "", "M"))
+
+
 def test_a_record_says_what_a_pod_group_asks_for_and_where_it_stands() -> None:
     group = a_group(
         "train",

@@ -22,6 +22,34 @@ def test_pods_that_were_there_before_their_node_are_counted_when_it_arrives(make
     assert cache.snapshot().nodes.idle[0].tolist() == [3000]
 
 
+LARGEST = str(2**63 - 1)
+ODD = {"cpu": 3, "memory": "3Gi", "nvidia.com/gpu": 5, "ephemeral-storage": "7Ki", "hugepages-2Mi": "6Mi"}
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "other"])
+def test_a_pod_that_asks_for_absurd_amounts_leaves_no_trace_on_its_node(make_cluster: Any, scheduler: str) -> None:
+    cache = make_cluster(a_node("n1", **ODD))
+    before = cache.snapshot().nodes.block.copy()
+    pods = [a_pod(f"p{n}", node="n1", scheduler=scheduler, **dict.fromkeys(ODD, LARGEST)) for n in range(5)]
+
+    added(cache, *pods)
+    closed = cache.snapshot().nodes.idle[0] < 0
+    deleted(cache, *pods)
+
+    assert closed
+    assert (cache.snapshot().nodes.block == before).all()
+
+
+def test_an_absurd_amount_that_a_node_has_offered_leaves_no_trace(make_cluster: Any) -> None:
+    cache = make_cluster(a_node("n1", **ODD))
+    before = cache.snapshot().nodes.block.copy()
+
+    modified(cache, a_node("n1", **dict.fromkeys(ODD, LARGEST)))
+    modified(cache, a_node("n1", **ODD))
+
+    assert (cache.snapshot().nodes.block == before).all()
+
+
 def test_a_node_that_returns_still_has_its_pods(make_cluster: Any) -> None:
     node = a_node("n1", cpu=4)
     cache = make_cluster(node, a_pod(cpu=1, node="n1"))

@@ -1,7 +1,10 @@
 """Services and workloads, as they become known to a cache, and the constraints that pods get by them."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.cache.effort import calls
 from volcano_py.model.pod_terms import PodSelector, Spread
 from volcano_py.model.requirements import Requirement
 from volcano_py.testing import (
@@ -119,3 +122,69 @@ def test_deleted_pods_and_series_leave_nothing_behind() -> None:
 
     assert not cache.snapshot().has_inter_pod_terms
     assert all(shape is None for shape in cache.snapshot().shapes)
+
+
+@pytest.mark.parametrize("first", ["a", "z"])
+def test_a_label_that_all_services_require_does_not_make_pods_costly(first: str) -> None:
+    """An operator gives all its services one label, and each of them another one."""
+
+    def labels(number: int) -> dict[str, str]:
+        return {first: "operator", "instance": str(number)}
+
+    def effort(size: int) -> int:
+        cache = a_cluster(*(a_service(f"s{n}", selector=labels(n)) for n in range(size)))
+        added(cache, *(a_pod(f"p{n}", labels=labels(n)) for n in range(size)))
+        last = a_pod("last", labels=labels(0))
+        return calls(lambda: (added(cache, last), deleted(cache, last)))
+
+    assert effort(300) < 1.5 * effort(3)
+
+
+def test_a_service_costs_as_much_as_it_has_pods() -> None:
+    def effort(size: int) -> int:
+        cache = a_cluster(*(a_pod(f"p{n}", labels={"app": "web", "index": str(n)}) for n in range(size)))
+        added(cache, *(a_service(f"s{n}", selector={"app": "web", "index": str(n)}) for n in (0, 2)))
+        service = a_service("next", selector={"app": "web", "index": "1"})
+        return calls(lambda: (added(cache, service), deleted(cache, service)))
+
+    assert effort(300) < 1.5 * effort(3)
+
+
+labels = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3)
+steps = st.lists(st.tuples(st.sampled_from([a_pod, a_service, None]), st.sampled_from("12"), labels), max_size=30)
+
+
+@settings(max_examples=80)
+@given(steps)
+def test_pods_are_spread_as_if_all_services_and_pods_had_come_at_once(found: list[tuple]) -> None:
+    cache, objects = a_cluster(), {}
+    for make, number, given_labels in found:
+        for kind in (a_pod, a_service):
+            gone = None if make is not None else objects.pop((kind, number), None)
+            if gone is not None:
+                deleted(cache, gone)
+        if make is not None:
+            of = {"labels": given_labels} if make is a_pod else {"selector": given_labels}
+            objects[make, number] = make(f"o{number}", **of)
+            added(cache, objects[make, number])
+
+    afresh = a_cluster(*objects.values())
+    for number in (number for kind, number in objects if kind is a_pod):
+        assert spread_of(cache, f"o{number}") == spread_of(afresh, f"o{number}")
+
+
+def test_services_come_and_go_whichever_label_they_are_found_by() -> None:
+    labels = [{"app": "web", "index": str(number % 3)} for number in range(6)]
+    services = [a_service(f"s{number}", selector=found) for number, found in enumerate(labels)]
+    cache = a_cluster(*services)
+
+    added(cache, a_pod(labels=labels[1]))
+    both = spread_of(cache)
+    deleted(cache, services[1])
+    modified(cache, a_service("s4", selector={"app": "web"}))
+    one = spread_of(cache)
+    deleted(cache, *(one for one in services if one.metadata.name != "s1"))
+
+    assert both == defaults(APP, Requirement("index", "In", ("1",)))
+    assert one == defaults(APP)
+    assert spread_of(cache) == ()

@@ -17,7 +17,7 @@ class Mirror:
 
     def __init__(self) -> None:
         self.objects: dict[str, tuple[str, int]] = {}
-        self.quarantine: dict[str, str] = {}
+        self.quarantine: dict[str, tuple[str, str]] = {}  # key -> uid and version
 
     def on_events(self, events: list[Event[Widget]]) -> None:
         for event in events:
@@ -36,11 +36,13 @@ class Mirror:
     def on_quarantine(self, entry: Quarantined) -> None:
         key = f"{entry.namespace}/{entry.name}"
         assert entry.delivered == (key in self.objects)
-        assert self.quarantine.get(key) != entry.resource_version
-        self.quarantine[key] = entry.resource_version
+        before = self.quarantine.get(key, (entry.uid, None))
+        assert before[0] == entry.uid  # another one would have been released
+        assert before[1] != entry.resource_version
+        self.quarantine[key] = (entry.uid, entry.resource_version)
 
     def on_release(self, entry: Quarantined) -> None:
-        del self.quarantine[f"{entry.namespace}/{entry.name}"]
+        assert self.quarantine.pop(f"{entry.namespace}/{entry.name}")[0] == entry.uid
 
 
 @dataclass
@@ -128,7 +130,7 @@ def test_the_handler_ends_with_the_objects_of_the_server(steps: list[tuple[str, 
     delivery.flush()
 
     readable = {f"ns/{name}": (uid, version) for name, (uid, version, ok) in server.objects.items() if ok}
-    unreadable = {f"ns/{name}": str(version) for name, (_, version, ok) in server.objects.items() if not ok}
+    unreadable = {f"ns/{name}": (uid, str(version)) for name, (uid, version, ok) in server.objects.items() if not ok}
     assert {key: state for key, state in mirror.objects.items() if key not in unreadable} == readable
     assert mirror.quarantine == unreadable
     assert set(delivery.known) == set(mirror.objects)
@@ -141,6 +143,34 @@ def test_an_event_names_its_object_with_and_without_namespace() -> None:
 
     assert (spaced.namespace, spaced.name) == ("ns", "a")
     assert (plain.namespace, plain.name) == ("", "n1")
+
+
+def test_a_bad_object_is_released_when_a_list_shows_another_of_its_name_that_is_bad_too() -> None:
+    mirror = Mirror()
+    delivery = Delivery[Widget]("widgets", mirror)
+
+    for uid, version in (("uid-1", 1), ("uid-2", 5)):
+        delivery.begin_list()
+        say(delivery, "", "a", (uid, version, False))
+        delivery.end_list(0.0)
+
+    assert mirror.quarantine == {"ns/a": ("uid-2", "5")}
+
+
+def test_an_object_whose_bad_version_was_undone_by_a_restored_backup_is_delivered_again() -> None:
+    mirror = Mirror()
+    delivery = Delivery[Widget]("widgets", mirror)
+    good, bad = ("uid-1", 1, True), ("uid-1", 2, False)
+    say(delivery, "ADDED", "a", good)
+    say(delivery, "MODIFIED", "a", bad)
+    mirror.objects["ns/a"] = ("uid-1", 0)  # a handler may have dropped it
+
+    delivery.begin_list()
+    say(delivery, "", "a", good)
+    delivery.end_list(0.0)
+
+    assert not mirror.quarantine
+    assert mirror.objects == {"ns/a": ("uid-1", 1)}
 
 
 def test_an_object_without_a_name_is_reported_and_not_kept() -> None:

@@ -273,6 +273,16 @@ def test_a_cluster_without_volcano_says_so() -> None:
     assert any("no program of Volcano was found" in note for note in report.notes)
 
 
+@pytest.mark.parametrize("plural", ["deployments", "daemonsets", "statefulsets"])
+def test_programs_that_may_not_be_read_do_not_count_as_absent(plural: str) -> None:
+    copy = Copy(objects=())
+    copy.forbidden = {plural}
+    if plural != "deployments":
+        copy.objects = []
+
+    assert not any("no program of Volcano was found" in note for note in copy.check().notes)
+
+
 def test_json_has_every_finding() -> None:
     copy = Copy()
     copy.argument("scheduler", "--node-selector=a:b")

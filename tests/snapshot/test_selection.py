@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cache.effort import calls
 from tests.reference.world import a_shape, a_task
+from volcano_py.api.core import Pod
 from volcano_py.model.facts import NamespaceRecord
 from volcano_py.model.objects import TaskRecord
 from volcano_py.model.pod_terms import PodSelector, PodTerm, PodTerms, Spread
@@ -13,6 +15,7 @@ from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot import selection
 from volcano_py.snapshot.store import ClusterStore
+from volcano_py.testing import a_cluster, a_pod, added, deleted
 
 WEB = PodSelector(("ns",), None, (Requirement("app", "In", ("web",)),))
 DB = PodSelector(("ns",), None, (Requirement("app", "In", ("db",)),))
@@ -167,3 +170,21 @@ def test_namespace_labels_may_become_known_late_change_and_go() -> None:
         tell(store, "ns", found)
         seen.append(bool(shape_in(store, "p").selected_by))
     assert seen == [True, False, True, False]
+
+
+@pytest.mark.parametrize("first", ["a", "z"])
+def test_a_label_that_all_selectors_require_does_not_make_pods_costly(first: str) -> None:
+    """The pods of each instance of an application stay away from each other; all instances have one label."""
+
+    def pod(name: str, instance: int) -> Pod:
+        labels = {first: "web", "instance": str(instance)}
+        term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}
+        away = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        return a_pod(name, labels=labels, spec={"affinity": away})
+
+    def effort(size: int) -> int:
+        cache = a_cluster(*(pod(f"p{n}", n) for n in range(size)))
+        last = pod("last", size)
+        return calls(lambda: (added(cache, last), deleted(cache, last)))
+
+    assert effort(300) < 1.5 * effort(3)

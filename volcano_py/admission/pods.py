@@ -99,7 +99,7 @@ def groups_of(written: Sequence[Any]) -> tuple[ResourceGroup, ...]:
             values=tuple(texts(group, "object", "value")),
             scheduler_name=text(group, "schedulerName"),
             tolerations=tuple(parts(group, "tolerations")),
-            labels={key: str(value) for key, value in part(group, "labels").items()},
+            labels={key: _as_written(value) for key, value in part(group, "labels").items()},
             affinity=text(group, "affinity"),
         )
         for group in written
@@ -124,11 +124,13 @@ def _pairs(written: str) -> Iterator[tuple[str, str]]:
     except ConfError:
         return
     if isinstance(found, Mapping):
-        yield from ((str(key), value if isinstance(value, str) else _as_written(value)) for key, value in found.items())
+        yield from ((str(key), _as_written(value)) for key, value in found.items())
 
 
 def _as_written(value: Any) -> str:
-    """Return a scalar of YAML as an annotation has it."""
+    """Return a scalar of YAML as an annotation or label has it."""
+    if value is None:
+        return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -141,8 +143,8 @@ def _affinity(group: ResourceGroup) -> dict[str, Any] | None:
 
 def _asks_for_gate(pod: Obj, group: ResourceGroup, options: Options) -> bool:
     """Say whether a pod is to wait for its queue; only our scheduler takes the gate away."""
-    if annotations_of(pod).get(keys.QUEUE_GATE) != "true":
-        return False
+    if annotations_of(pod).get(keys.QUEUE_GATE) != "true" or text(pod, "spec", "nodeName"):
+        return False  # the API server refuses a pod that has a gate and a node
     if any(text(gate, "name") == keys.QUEUE_GATE for gate in parts(pod, "spec", "schedulingGates")):
         return False
     scheduler = group.scheduler_name or text(pod, "spec", "schedulerName")

@@ -59,10 +59,10 @@ class LabelSelector(Wire, frozen=True):
 
 
 class Condition(Wire, frozen=True):
-    """A condition of a pod, node or PodGroup."""
+    """A condition of a pod, node or PodGroup; a definition may let its writer leave any field out."""
 
-    type: str
-    status: str
+    type: str = ""
+    status: str = ""
     reason: str = ""
     message: str = ""
     transition_id: str = msgspec.field(default="", name="transitionID")

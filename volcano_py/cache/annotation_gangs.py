@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from heapq import heappop, heappush
 from sys import intern
 from typing import Final, NamedTuple, TypeVar
 
@@ -27,6 +28,7 @@ _NUMBER: Final = re.compile(r"0*[1-9][0-9]{0,9}")
 _INT32_MAX: Final = 2**31 - 1
 _ABSENT: Final = 0  # the number of a pod without the annotation
 _UNREADABLE: Final = -1
+_FEW: Final = 16
 _UID_PREFIX: Final = "annotations/"  # no object has such a uid
 
 
@@ -40,7 +42,7 @@ class _Member(NamedTuple):
 class _Gang:
     """The annotations of the pods of one gang."""
 
-    __slots__ = ("creations", "numbers", "priorities", "record", "wrong")
+    __slots__ = ("_names", "creations", "numbers", "priorities", "record", "wrong")
 
     def __init__(self, record: JobRecord) -> None:
         self.record = record
@@ -48,12 +50,29 @@ class _Gang:
         self.creations: Counter[float] = Counter()
         self.priorities: Counter[int] = Counter()
         self.wrong: dict[str, tuple[str, str | None]] = {}  # uid -> name of a pod without a usable number, its text
+        self._names: list[tuple[str, str]] = []  # a heap of names and uids of these pods, and of some that are gone
 
     def count(self, member: _Member, step: int) -> None:
         """Add a pod (``step`` 1) or remove it (-1)."""
         _count(self.numbers, member.number, step)
         _count(self.creations, member.creation, step)
         _count(self.priorities, member.priority, step)
+
+    def add_wrong(self, uid: str, name: str, written: str | None) -> None:
+        """Note that a pod has no usable number."""
+        self.wrong[uid] = (name, written)
+        heappush(self._names, (name, uid))
+        if len(self._names) > _FEW + 2 * len(self.wrong):
+            self._names = sorted((name, uid) for uid, (name, _) in self.wrong.items())
+
+    def first_wrong(self) -> tuple[str, str | None]:
+        """Return the pod without a usable number that comes first by name, with its text: the same after a restart.
+
+        Every event asks, so this takes little time in a gang of any size.
+        """
+        while self._names[0][1] not in self.wrong:
+            heappop(self._names)
+        return self.wrong[self._names[0][1]]
 
 
 def is_annotation_gang(uid: str) -> bool:
@@ -96,7 +115,7 @@ class AnnotationGangs:
         self._members[uid] = member
         gang.count(member, 1)
         if member.number <= 0:
-            gang.wrong[uid] = (intern(pod.metadata.name), written)
+            gang.add_wrong(uid, intern(pod.metadata.name), written)
         return [key, *(other for other in changed if other != key)]
 
     def join_without_number(self, tasks: Iterable[TaskRecord]) -> None:
@@ -107,7 +126,7 @@ class AnnotationGangs:
             gang = self._gang(task.key)
             member = self._members[task.uid] = _Member(task.key, _ABSENT, task.creation, task.priority)
             gang.count(member, 1)
-            gang.wrong[task.uid] = (task.name, None)
+            gang.add_wrong(task.uid, task.name, None)
 
     def _gang(self, key: JobKey) -> _Gang:
         gang = self._gangs.get(key)
@@ -190,7 +209,7 @@ def _read(written: str | None) -> int:
 
 
 def _wrong_number(key: JobKey, gang: _Gang) -> str:
-    pod, written = min(gang.wrong.values(), key=lambda one: one[0])  # the same one after a restart
+    pod, written = gang.first_wrong()
     found = "has none" if written is None else f'has "{written}", which is not a number from 1 to {_INT32_MAX}'
     return (
         f'PodGroup "{key.name}" does not exist in the namespace of the pod: create it, or give every pod of the gang '

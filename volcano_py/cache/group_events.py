@@ -54,7 +54,7 @@ class PodGroupEvents:
         self._priorities = priorities
         self._default_queue = default_queue
         self._scheduler_names = frozenset(scheduler_names)
-        self._gangs = AnnotationGangs(default_queue, lambda key: len(state.store.tasks_of(key)))
+        self._gangs = AnnotationGangs(default_queue, lambda key: state.store.count(key, *TaskStatus))
         self._problems: dict[JobKey, str] = {}  # why existing PodGroups cannot be read
         self._records: dict[JobKey, JobRecord] = {}  # every readable PodGroup, ours or not
         self._classes: dict[JobKey, str] = {}  # name of its PriorityClass

@@ -204,13 +204,17 @@ class Delivery(Generic[T]):
         listed = self._listed is not None
         if self._listed is not None:
             self._listed.add(key)
+        before = self._quarantined.get(key)
+        if before is not None and (before.uid, before.resource_version) == (identity.uid, identity.resource_version):
+            return
+        if before is not None and before.uid != identity.uid:
+            self._release(key)
         had = self._versions.get(key)
         if had is not None and had[0] != identity.uid:
             self._drop(key, None, received_at, listed=listed)
             had = None
-        before = self._quarantined.get(key)
-        if before is not None and (before.uid, before.resource_version) == (identity.uid, identity.resource_version):
-            return
+        if had is not None:  # the handler may have dropped what it had, so that version would be news again
+            self._versions[key] = (identity.uid, identity.resource_version)
         entry = Quarantined(
             resource=self._resource,
             namespace=identity.namespace,

@@ -42,9 +42,12 @@ T = TypeVar("T")
 Judged = Iterable[tuple[Ref, Iterable[Finding]]]
 
 
+_OF_PROGRAMS = (kinds.DEPLOYMENTS, kinds.DAEMON_SETS, kinds.STATEFUL_SETS)
+
+
 def volcanos_workloads(cluster: Cluster) -> list[Workload]:
     """Return the Deployments, DaemonSets and StatefulSets that run programs of Volcano."""
-    return workloads_of(cluster.all(kinds.DEPLOYMENTS, kinds.DAEMON_SETS, kinds.STATEFUL_SETS))
+    return workloads_of(cluster.all(*_OF_PROGRAMS))
 
 
 def check(cluster: Cluster, judge: Judge) -> Report:
@@ -55,7 +58,7 @@ def check(cluster: Cluster, judge: Judge) -> Report:
     _installation(report, cluster, workloads)
     _objects(report, cluster, _scheduler_names(workloads))
     report.notes += notes_about(workloads)
-    if not workloads:
+    if not workloads and all(map(cluster.knows, _OF_PROGRAMS)):
         report.notes.append("no program of Volcano was found: no image, label or name is one of Volcano's")
     return report
 

@@ -25,7 +25,7 @@ from volcano_py.api import keys
 from volcano_py.api.core import Container, Pod, PodSpec, ResourceRequirements
 from volcano_py.api.meta import ResourceList
 from volcano_py.api.quantity import QuantityError, WireQuantity, milli, whole
-from volcano_py.model.resources import amount_of, read_quantity
+from volcano_py.model.resources import amount_of, bounded, read_quantity
 
 SIDECAR: Final = "Always"  # restartPolicy of an init container that keeps running
 
@@ -48,7 +48,7 @@ class PodRequest(NamedTuple):
 def pod_request(spec: PodSpec) -> PodRequest:
     """Return the request of a pod; raise QuantityError naming the field that cannot be read."""
     total = request_quantities(spec)
-    raw = amounts(total)
+    raw = {name: bounded(name, amount) for name, amount in amounts(total).items()}
     raw[keys.PODS] = 1.0
     little = _LITTLE
     if _of_the_whole(spec):
@@ -57,8 +57,8 @@ def pod_request(spec: PodSpec) -> PodRequest:
     return PodRequest(
         raw,
         (
-            float(milli(nonzero.get(keys.CPU, Fraction(0)))),
-            float(whole(nonzero.get(keys.MEMORY, Fraction(0)))),
+            bounded(keys.CPU, float(milli(nonzero.get(keys.CPU, Fraction(0))))),
+            bounded(keys.MEMORY, float(whole(nonzero.get(keys.MEMORY, Fraction(0))))),
         ),
     )
 

@@ -23,6 +23,9 @@ EPSILON: Final = 0.1
 
 _BINARY: Final = ((6, "Ei"), (5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki"))
 _BYTES: Final = (keys.MEMORY, keys.EPHEMERAL_STORAGE)
+_MOST: Final = {keys.CPU: 2.0**40, keys.MEMORY: 2.0**50}  # a billion cores, a pebibyte
+_MOST_BYTES: Final = 2.0**60  # thousandths: a pebibyte
+_MOST_DEVICES: Final = 2.0**53  # thousandths: 10^13
 
 CPU_ROW: Final = 0
 MEMORY_ROW: Final = 1
@@ -119,6 +122,19 @@ def amount_of(name: str, value: Fraction) -> float | None:
     if name in (keys.MEMORY, keys.PODS):
         return float(whole(value))
     return float(milli(value)) if is_scalar(name) else None
+
+
+def bounded(name: str, amount: float) -> float:
+    """Return what a pod asks for of a resource, but not much more than any node could have.
+
+    Users may put pods on a node by its name, whatever they ask for. With a number near 2^63, sums would lose the small
+    numbers in them, also after the pod is gone. The bounds leave room for sums of usual amounts, which are multiples of
+    a whole device or a kibibyte.
+    """
+    if name in _MOST:
+        return min(amount, _MOST[name])
+    in_bytes = name == keys.EPHEMERAL_STORAGE or name.startswith(keys.HUGEPAGES_PREFIX)
+    return min(amount, _MOST_BYTES if in_bytes else _MOST_DEVICES)
 
 
 def amounts_of(quantities: Mapping[str, WireQuantity], where: str) -> dict[str, float]:

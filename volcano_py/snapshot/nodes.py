@@ -106,10 +106,11 @@ class NodeStore:
         self._drop_if_unused(name, row)
 
     def _set_allocatable(self, row: int, allocatable: Floats) -> None:
-        idle, has = (
-            layout.section(self.block, which, self._n_resources) for which in (layout.IDLE, layout.ALLOCATABLE)
+        idle, used, has = (
+            layout.section(self.block, which, self._n_resources)
+            for which in (layout.IDLE, layout.USED, layout.ALLOCATABLE)
         )
-        idle[:, row] += allocatable - has[:, row]
+        idle[:, row] = allocatable - used[:, row]  # a sum of differences would keep the rounding of an absurd amount
         has[:, row] = allocatable
 
     def row(self, name: str) -> int:

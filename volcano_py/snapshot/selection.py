@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from volcano_py.model.objects import TaskRecord
 from volcano_py.model.pod_terms import PodSelector
+from volcano_py.model.requirements import Requirement
 
 _INDEXED_AT_MOST: Final = 64  # label keys; a full index drops the keys that no selector requires any more
 
@@ -139,7 +140,7 @@ class Selection:
         return changed
 
     def _begin(self, selector: PodSelector) -> set[str]:
-        anchor = _anchor(selector)
+        anchor = self._anchor(selector)
         usage = self._usages[selector] = _Usage(anchor)
         for shelf, key in self._shelves(anchor):
             shelf.setdefault(key, set()).add(selector)
@@ -162,6 +163,23 @@ class Selection:
         for uid in usage.tasks:
             self._select(uid, self.of(uid) - {selector})
         return usage.tasks
+
+    def _anchor(self, selector: PodSelector) -> _Anchor:
+        """Return the requirement that narrows the pods down most: In with the fewest values, else Exists.
+
+        Of several, it is the one that the fewest selectors have as theirs: the labels of an application often begin
+        with one that all instances have, and only a later one tells them apart.
+        """
+        found = selector.labels or () if selector.readable else ()
+        listed = [requirement for requirement in found if requirement.operator == "In"]
+        if listed:
+            best = min(listed, key=lambda one: (len(one.values), self._crowd(one)))
+            return _Anchor(best.key, best.values)
+        return next((_Anchor(one.key) for one in found if one.operator == "Exists"), _Anchor())
+
+    def _crowd(self, requirement: Requirement) -> int:
+        """Return how many selectors are found by the labels of a requirement."""
+        return sum(len(self._by_label.get((requirement.key, value), ())) for value in requirement.values)
 
     def _shelves(self, anchor: _Anchor) -> Iterator[tuple[dict[object, set[PodSelector]], object]]:
         """Yield each index, with the key in it, that leads from the required label to the selector."""
@@ -226,15 +244,3 @@ class Selection:
                 self._select(uid, found)
                 changed.add(uid)
         return changed
-
-
-def _anchor(selector: PodSelector) -> _Anchor:
-    """Return the requirement that narrows the pods down most: In with the fewest values, else Exists."""
-    found = selector.labels or ()
-    if not selector.readable:
-        found = ()
-    listed = [requirement for requirement in found if requirement.operator == "In"]
-    if listed:
-        best = min(listed, key=lambda requirement: len(requirement.values))
-        return _Anchor(best.key, best.values)
-    return next((_Anchor(one.key) for one in found if one.operator == "Exists"), _Anchor())
