@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from tests.framework.failures import without_places
+from tests.framework.opened import opened
 from volcano_py.framework.contract.extension_points import VictimTasks
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.state.clock import CycleClock
@@ -66,6 +67,24 @@ def test_a_budget_limits_evictions_and_never_causes_one():
 
     assert len(shuffled(budget, plugins=[Low, "pdb"], labels=labels)[0]) == 2
     assert shuffled(budget, plugins=["pdb"], labels=labels)[0] == []
+
+
+def test_the_first_victim_of_a_job_goes_first_on_whatever_node_it_is():
+    pods = [a_pod(f"j-w-{i}", group="g1", cpu=1, node=f"n{1 + i // 2}", priority=4 - i) for i in range(4)]
+    nodes = [a_node(name, labels={"volcano.sh/revocable-zone": "night"}) for name in ("n1", "n2")]
+    closed = {"name": "tdm", "arguments": {"tdm.revocable-zone.night": "22:00-06:00"}}
+    ssn = opened(*nodes, a_group(phase="Running", min_available=0), *pods, plugins=["priority", closed], now=12 * 3600)
+
+    assert [ssn.state.tasks.record(row).name for row in ssn.eviction.unconditional().tolist()] == ["j-w-3"]
+
+
+def test_a_cycle_in_which_nobody_must_go_does_not_order_all_running_tasks():
+    pods = [a_pod(f"p{i}", group="g1", cpu=1, node="n1") for i in range(4)]
+    closed = {"name": "tdm", "arguments": {"tdm.revocable-zone.night": "22:00-06:00"}}
+    ssn = opened(a_node(), a_group(phase="Running"), *pods, plugins=["gang", closed, "pdb"], now=12 * 3600)
+
+    assert ssn.eviction.unconditional().tolist() == []
+    assert "_running_or_bound" not in vars(ssn.eviction)
 
 
 def test_a_plugin_that_fails_costs_the_action_and_is_reported():

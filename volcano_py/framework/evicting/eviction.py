@@ -30,9 +30,8 @@ from volcano_py.framework.evicting.candidate_nodes import PreemptionCandidateNod
 from volcano_py.framework.evicting.levelling import numbered
 from volcano_py.framework.evicting.plan_results import PlanResults
 from volcano_py.framework.hooks.hooks import Hooks
-from volcano_py.framework.hooks.ordering import (
-    OrderedTasks,
-)
+from volcano_py.framework.hooks.ordering import OrderedTasks
+from volcano_py.framework.hooks.plugin_calls import is_ours
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.nominated_room import NominatedRoom
@@ -174,12 +173,19 @@ class Eviction:
         return all(point.method in point.plugin.counts for point in asked)
 
     def unconditional(self) -> Rows:
-        """Return the running tasks that must be evicted, whoever gets their room, in order of candidates."""
-        candidates = self.all.only(self.state.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()
-        chosen = candidates.only(combine.united(self._tiers[VictimTasks], candidates))
+        """Return the running tasks that must be evicted, whoever gets their room, the first victim first."""
+        tiers, tasks = self._tiers[VictimTasks], self.state.tasks
+        if all(is_ours(point.plugin) for tier in tiers for point in tier):
+            # Our plugins name somebody in any order of the candidates or in none, and to order all of them takes long.
+            unordered = self.unordered.only(tasks.status[self.unordered.rows] == TaskStatus.RUNNING)
+            if not combine.united(tiers, unordered).any():
+                return unordered.rows[:0]
+        rows = self._running_or_bound[tasks.status[self._running_or_bound] == TaskStatus.RUNNING]
+        candidates = VictimCandidates(self.state, rows, np.zeros(len(rows), dtype=np.intp))
+        chosen = candidates.only(combine.united(tiers, candidates))
         early, late = self._filters[VictimTasks]
-        rows: Rows = chosen.rows[~combine.protected([*early, *late], None, chosen)]
-        return rows
+        found: Rows = chosen.rows[~combine.protected([*early, *late], None, chosen)]
+        return found
 
     def _answer(self, question: type, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Return which candidates plugins allow and no filter protects, shape (n,).
