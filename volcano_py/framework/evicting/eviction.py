@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, cmp_to_key
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -173,18 +174,30 @@ class Eviction:
         return all(point.method in point.plugin.counts for point in asked)
 
     def unconditional(self) -> Rows:
-        """Return the running tasks that must be evicted, whoever gets their room, the first victim first."""
-        tiers, tasks = self._tiers[VictimTasks], self.state.tasks
-        if all(is_ours(point.plugin) for tier in tiers for point in tier):
-            # Our plugins name somebody in any order of the candidates or in none, and to order all of them takes long.
-            unordered = self.unordered.only(tasks.status[self.unordered.rows] == TaskStatus.RUNNING)
-            if not combine.united(tiers, unordered).any():
-                return unordered.rows[:0]
-        rows = self._running_or_bound[tasks.status[self._running_or_bound] == TaskStatus.RUNNING]
+        """Return the running tasks that must be evicted, whoever gets their room, the first victim first.
+
+        Plugins are asked again without those that a filter protects, so that others may go in their place.
+        """
+        tiers, filters = self._tiers[VictimTasks], [*chain(*self._filters[VictimTasks])]
+        # Our plugins name somebody in any order of the candidates or in none, and to order all of them takes long.
+        ours = all(is_ours(point.plugin) for tier in tiers for point in tier)
+        unordered = self.unordered.only(self.state.tasks.status[self.unordered.rows] == TaskStatus.RUNNING)
+        if ours and not combine.united(tiers, unordered).any():
+            return unordered.rows[:0]
+        alone = VictimCandidates(self.state, unordered.rows, np.arange(len(unordered)))
+        free = unordered.only(~combine.protected(filters, None, alone))
+        if ours and not combine.united(tiers, free).any():
+            return free.rows[:0]
+        rows = self._running_or_bound[np.isin(self._running_or_bound, free.rows)]
         candidates = VictimCandidates(self.state, rows, np.zeros(len(rows), dtype=np.intp))
-        chosen = candidates.only(combine.united(tiers, candidates))
-        early, late = self._filters[VictimTasks]
-        found: Rows = chosen.rows[~combine.protected([*early, *late], None, chosen)]
+        left = np.arange(len(rows))
+        for _ in range(_ROUNDS):
+            chosen = left[combine.united(tiers, candidates.at(left))]
+            kept = combine.protected(filters, None, candidates.at(chosen))
+            if not kept.any():
+                break
+            left = np.setdiff1d(left, chosen[kept])
+        found: Rows = rows[chosen[~kept]]
         return found
 
     def _answer(self, question: type, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
