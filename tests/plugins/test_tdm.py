@@ -112,17 +112,6 @@ def test_when_a_window_closes_a_job_loses_as_many_as_its_budget_allows(budget: d
     assert len(sent_away(12, *running(10, budget=budget))) == count
 
 
-@pytest.mark.parametrize("budget", [{"volcano.sh/jdb-max-unavailable": "1"}, {"volcano.sh/jdb-min-available": "3"}, {}])
-def test_a_budget_holds_for_all_closed_zones_together(budget: dict[str, str]):
-    more = [a_node("other", cpu=16, labels={ZONE: "evening"}), a_pod("q", group="g1", cpu=1, node="other")]
-    zones = {"tdm.revocable-zone.night": "22:00-06:00", "tdm.revocable-zone.evening": "18:00-22:00"}
-    plugins = [{"name": "tdm", "arguments": zones}]
-
-    ssn = opened(*running(3, budget=budget), *more, plugins=plugins, now=12 * HOUR)
-
-    assert len(ssn.eviction.unconditional()) == 1
-
-
 def test_no_task_is_evicted_while_the_window_is_open_or_from_ordinary_nodes():
     assert sent_away(23, *running(4)) == []
     assert sent_away(12, *running(4, node="own")) == []

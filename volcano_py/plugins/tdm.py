@@ -15,9 +15,8 @@ evicted     (shuffle) every ``tdm.evict.period`` (1m): running preemptable tasks
 budget      ``volcano.sh/jdb-max-unavailable`` minus the tasks that do not run now; else the running tasks minus
             ``volcano.sh/jdb-min-available``, but 1 if fewer run; else 1. Percentages are of all tasks, rounded up.
 
-(Volcano: plugins/tdm. There a window over midnight is closed after midnight, and shuffle takes a job's budget once from
-each closed zone. Nodes of a closed zone also lose the scores of all plugins, which makes no difference because no task
-may be placed there.)
+(Volcano: plugins/tdm. There a window over midnight is closed after midnight. Nodes of a closed zone also lose the
+scores of all plugins, which makes no difference because no task may be placed there.)
 """
 
 from collections.abc import Mapping
@@ -45,7 +44,7 @@ from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.info import JobInfo, TaskInfo
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Bools, Floats, Ints
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import TaskStatus
@@ -195,7 +194,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         ordinary = self._running(candidates)
         if column is not None:
             ordinary &= ~_zoned(column.values)[column.codes[candidates.nodes]]
-        return self._within_budgets(candidates, ordinary)
+        return self._within_budgets(candidates, ordinary, candidates.groups)
 
     def victim_tasks(self, candidates: VictimCandidates) -> Bools:
         """Return running tasks on nodes of closed zones within their jobs' budgets, once per period."""
@@ -204,7 +203,8 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         if column is None or (last is not None and self._ssn.now < last + self._args.period):
             return np.zeros(len(candidates), dtype=bool)
         closed = np.array([bool(code) and self._open.get(zone) is False for code, zone in enumerate(column.values)])
-        named = self._within_budgets(candidates, self._running(candidates) & closed[column.codes[candidates.nodes]])
+        zones = column.codes[candidates.nodes].astype(np.intp)
+        named = self._within_budgets(candidates, self._running(candidates) & closed[zones], zones)
         if named.any():
             self._ssn.outcome.times[self.name] = self._ssn.now
         return named
@@ -213,16 +213,17 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         status = self._ssn.tasks.status[candidates.rows]
         return np.asarray((status == TaskStatus.RUNNING) & (candidates.traits & TaskTrait.PREEMPTABLE.value > 0))
 
-    def _within_budgets(self, candidates: VictimCandidates, eligible: Bools) -> Bools:
+    def _within_budgets(self, candidates: VictimCandidates, eligible: Bools, groups: Rows) -> Bools:
         """Return the first eligible candidates per job and group, as many as the job's budget allows, shape (n,)."""
         rows = np.flatnonzero(eligible)
+        rows = rows[np.argsort(groups[rows], kind="stable")]
         found = np.zeros(len(candidates), dtype=bool)
         if not len(rows):
             return found
         jobs, which = np.unique(candidates.jobs[rows], return_inverse=True)
         # A Python loop over the candidates' jobs: budgets are in their records.
         budgets = np.array([self._budget(int(job)) for job in jobs])
-        earlier = candidates.at(rows).by_job.count()
+        earlier = VictimCandidates(self._ssn, candidates.rows[rows], groups[rows]).by_job.count()
         found[rows[earlier < budgets[which]]] = True
         return found
 
