@@ -13,7 +13,8 @@ from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.contract import combine
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import NodeGroupAffinity, NodeGroupLimits, QueueRecord
-from volcano_py.model.statuses import TaskStatus
+from volcano_py.model.statuses import TaskStatus, members
+from volcano_py.plugins import nodegroup
 from volcano_py.plugins.nodegroup import NodeGroup, NodeGroupArgs
 from volcano_py.scheduler import resolve
 
@@ -105,6 +106,21 @@ def test_placements_of_the_session_count_on_all_nodes_of_the_group_until_they_ar
 
     statement.discard()
     assert answers(ssn, "q")["a"] is None
+
+
+def test_all_tasks_are_looked_at_once_for_all_queues_with_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[object] = []
+    monkeypatch.setattr(nodegroup, "members", lambda statuses: looks.append(statuses) or members(statuses))
+    queues = tuple(replace(open_to("a"), name=f"q{i}", node_group_limits=limits(a={"cpu": 2000.0})) for i in range(9))
+    running = [
+        a_task(f"r{i}", a_shape(cpu=1), job=f"j-q{i // 2}", status=TaskStatus.RUNNING, node="n-a") for i in range(7)
+    ]
+
+    ssn = session(queues, *running)
+
+    full = ["q0", "q1", "q2"]
+    assert [queue.name for queue in queues if answers(ssn, queue.name)["a"] == "limit-exceeded"] == full
+    assert len(looks) == 1
 
 
 def test_a_gang_stops_at_the_limit_of_its_group() -> None:

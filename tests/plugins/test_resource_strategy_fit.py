@@ -83,6 +83,7 @@ def test_scores(shape: Shape, arguments: dict[str, Any], expected: list[float]) 
         pytest.param(MOST, '{"cpu": 2}', [250, 750, 250], id="replaces-the-strategy"),
         pytest.param(MOST, '{"memory": 2}', [0, 0, 0], id="only-what-it-lists-is-scored"),
         pytest.param(MOST, '{"cpu": 2.5}', [0, 0, 0], id="weights-must-be-whole"),
+        pytest.param(MOST, f'{{"cpu": {10**400}}}', [0, 0, 0], id="weights-must-fit-into-64-bits"),
         pytest.param(MOST, "", [0, 0, 0], id="weights-may-not-be-missing"),
         pytest.param("Odd", '{"cpu": 2}', [0, 0, 0], id="nobody-knows-the-type"),
         pytest.param(LEAST, '{"cpu": -2}', [0, 0, 0], id="a-negative-weight-counts-as-none"),
@@ -133,6 +134,10 @@ def test_a_disabled_part_has_no_effect(arguments: dict[str, Any]) -> None:
         ({"resources": {"cpu": 1}}, "resources"),
         ({"sra": {"weight": "5"}}, "sra"),
         ({"proportional": []}, "proportional"),
+        ({"resourceStrategyFitWeight": 10**400}, "resourceStrategyFitWeight"),
+        ({"resources": {"cpu": {"type": MOST, "weight": 10**400}}}, "resources"),
+        ({"sra": {"weight": 10**400}}, "sra"),
+        ({"sra": {"resourceWeight": {"g": 10**400}}}, "sra"),
     ],
 )
 def test_a_value_of_another_type_is_an_error_with_its_key(arguments: dict[str, Any], key: str) -> None:

@@ -9,6 +9,7 @@ from tests.reference import topology
 from tests.reference.furnished import with_topology
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.equivalence import EquivalenceClasses
 from volcano_py.model.arrays import Floats
 from volcano_py.model.objects import JobKey, TopologyTexts
 from volcano_py.model.statuses import TaskStatus
@@ -88,6 +89,20 @@ def test_room_for_a_part_of_the_bucket_counts_as_that_part() -> None:
     ssn = a_session(replace(world, tasks=(*world.tasks, *standing, *leaving, *full)), plugin)
 
     assert scores(ssn, plugin, "j-ps-0") == pytest.approx([100 / 3, 100, 0], abs=1e-5)
+
+
+def test_a_score_does_not_look_at_every_waiting_task_of_the_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    task_of = EquivalenceClasses.task_of
+    monkeypatch.setattr(EquivalenceClasses, "task_of", lambda self, one: asked.append(one) or task_of(self, one))
+    plugin = TaskTopology()
+    ssn = a_session(a_world(*tasks_of("j", 1, role="ps"), *tasks_of("j", 40, role="worker")), plugin)
+    task = ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, "j-ps-0")]))
+    before = len(asked)
+
+    plugin.node_order(task, ssn.state.nodes)
+
+    assert len(asked) - before <= 2
 
 
 def test_tasks_bound_in_earlier_sessions_attract_and_repel() -> None:

@@ -203,7 +203,8 @@ def test_an_unknown_argument_or_one_of_another_type_is_a_warning() -> None:
     ],
 )
 def test_a_value_out_of_range_is_a_warning(plugin: str, warnings: list[str]) -> None:
-    found = [warning.partition("argument ")[2] for warning in a_policy(conf(plugin)).warnings]
+    told = [warning for warning in a_policy(conf(plugin)).warnings if "does nothing" not in warning]
+    found = [warning.partition("argument ")[2] for warning in told]
 
     assert [text.startswith(warning) for text, warning in zip(found, warnings, strict=True)] == [True] * len(warnings)
 
@@ -266,6 +267,31 @@ def test_reclaim_warns_if_no_plugin_defines_shares_of_queues(plugin: str, warned
 
     found = [warning for warning in policy.warnings if "no plugin says what queues deserve" in warning]
     assert [warning.partition("action ")[2].partition(":")[0] for warning in found] == warned
+
+
+@pytest.mark.parametrize(
+    ("plugin", "actions", "metrics", "warned"),
+    [
+        pytest.param("usage", "allocate", "", ["usage does nothing: no source"], id="usage-without-loads"),
+        pytest.param("usage", "allocate", "prometheus_adaptor", [], id="usage"),
+        pytest.param("rescheduling", "shuffle", "prometheus_adaptor", [], id="rescheduling"),
+        pytest.param(
+            "rescheduling",
+            "allocate",
+            "",
+            ["rescheduling does nothing: no source", "rescheduling does nothing: it"],
+            id="rescheduling-without-anything",
+        ),
+        pytest.param("tdm", "allocate", "", [], id="tdm-places-pods-too"),
+    ],
+)
+def test_a_plugin_that_does_nothing_without_others_is_a_warning(
+    plugin: str, actions: str, metrics: str, warned: list[str]
+) -> None:
+    text = conf(f"name: {plugin}", actions=actions) + f"metrics: {{type: '{metrics}'}}\n"
+
+    found = [warning.partition("plugin ")[2] for warning in a_policy(text).warnings]
+    assert [one.startswith(start) for one, start in zip(found, warned, strict=True)] == [True] * len(warned)
 
 
 def test_the_built_in_configuration_is_usable() -> None:

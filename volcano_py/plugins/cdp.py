@@ -9,6 +9,8 @@ later tier, this plugin allows every victim whom the earlier tiers do not. Here 
 whatever the tiers, and the vote of the plugin counts only beside others that protect (`Plugin.protects`).
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from volcano_py.framework.contract.extension_points import Preemptable, Preemptor, Reclaimable, VictimFilter
@@ -41,8 +43,14 @@ class Cdp(Plugin, Preemptable, Reclaimable, VictimFilter):
 
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
         """Return the tasks whose cool-down is not over."""
-        found = np.zeros(len(candidates), dtype=bool)
-        # A Python loop over the candidates with a cool-down time, which is in their records.
-        for place in np.flatnonzero(candidates.traits & TaskTrait.COOLS_DOWN.value).tolist():
-            found[place] = self._tasks.record(int(candidates.rows[place])).protected_until > self._now
+        return self._cooling[candidates.rows]
+
+    @cached_property
+    def _cooling(self) -> Bools:
+        """The tasks whose cool-down is not over, shape (n_tasks,)."""
+        found = np.zeros(len(self._tasks.records), dtype=bool)
+        # A Python loop over the tasks with a cool-down time, which is in their records; once per session, if asked.
+        for row in np.flatnonzero(self._tasks.traits & TaskTrait.COOLS_DOWN.value).tolist():
+            record = self._tasks.records[row]
+            found[row] = record is not None and record.protected_until > self._now
         return found

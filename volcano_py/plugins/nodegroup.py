@@ -30,7 +30,7 @@ from volcano_py.framework.contract.extension_points import NodeOrder, PlacementW
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Bools, Floats, Ints, Rows
+from volcano_py.model.arrays import Floats, Ints, Rows
 from volcano_py.model.objects import NodeGroupAffinity, QueueRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import EPSILON
@@ -149,8 +149,10 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         for entry in self._classes:
             entry.verdict = self._verdicts(entry)[self._groups]
             entry.score = self._scores(entry.affinity)[self._groups]
-        for queue, number in self._limited.items():
-            self._classes[number].limited = self._count(ssn, queue, self._equivalence_keys == number)
+        if self._limited:
+            used = self._used(ssn)
+            for queue, number in self._limited.items():
+                self._classes[number].limited = _Limited(self._ceiling(ssn, queue), used[number])
 
     def _verdicts(self, entry: _Class) -> Verdicts:
         """Return the verdict on each group, shape (n_groups,)."""
@@ -180,8 +182,8 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
                 scores[code] = -1.0
         return scores
 
-    def _count(self, ssn: State, queue: str, theirs: Bools) -> _Limited:
-        """Return the limits of a queue and what its tasks hold on each group; ``theirs`` marks them (n_tasks,)."""
+    def _ceiling(self, ssn: State, queue: str) -> Floats:
+        """Return the limits of a queue on each group, shape (n_resources, n_groups)."""
         limits = ssn.queues[queue].record.node_group_limits
         amounts = {} if limits is None else limits.amounts
         ceiling = np.full((len(ssn.resources), len(self._names)), np.inf)
@@ -190,14 +192,22 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
                 row = ssn.resources.find(resource)
                 if row is not None:
                     ceiling[row, code] = amount
-        tasks = ssn.tasks
-        holding = theirs & members(ALLOCATED_STATUSES)[tasks.status] & (tasks.node >= 0)
-        used = np.zeros(ceiling.shape)
-        pairs = np.stack((tasks.shape[holding], self._groups[tasks.node[holding]]))
-        distinct, counts = np.unique(pairs, axis=1, return_counts=True)
-        for (shape, group), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):  # shapes times groups
-            used[:, group] += ssn.task_of(shape).request * count
-        return _Limited(ceiling, used)
+        return ceiling
+
+    def _used(self, ssn: State) -> Floats:
+        """Return what the tasks of each class hold on each group, shape (n_classes, n_resources, n_groups)."""
+        tasks, n_groups = ssn.tasks, len(self._names)
+        limited = np.zeros(len(self._classes), dtype=bool)
+        limited[list(self._limited.values())] = True
+        keys_of = self._equivalence_keys
+        rows = np.flatnonzero(limited[keys_of] & members(ALLOCATED_STATUSES)[tasks.status] & (tasks.node >= 0))
+        places = keys_of[rows] * n_groups + self._groups[tasks.node[rows]]
+        size = len(self._classes) * n_groups
+        found = [
+            np.bincount(places, weights=amounts[tasks.shape[rows]], minlength=size).reshape(-1, n_groups)
+            for amounts in ssn.classes.requests
+        ]
+        return np.stack(found, axis=1).astype(float)  # without tasks, numpy counts in integers
 
     def depends(self, task: TaskInfo) -> DependsOn:
         """Return OTHER_NODES for queues with limits, because a limit ties the nodes of a group together."""

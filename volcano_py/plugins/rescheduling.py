@@ -51,6 +51,7 @@ _FRESH_S: Final = 300.0
 _RESOURCES: Final = ("cpu", "memory")
 _ROWS: Final = [CPU_ROW, MEMORY_ROW]
 _NO_LIMIT: Final = 100.0
+_MOST: Final = 1e6  # a percentage beyond it is a mistake, and may be no finite number
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ class Rescheduling(Plugin, VictimTasks):
         if not chosen:
             return ReschedulingArgs(interval, active=False)
         params = chosen[-1].get("params") or {}
-        for ignored in sorted(set(params) - {_LOW, _HIGH}) if isinstance(params, Mapping) else ():
+        if not isinstance(params, Mapping):
+            raise ValueError(f"argument {_STRATEGIES}: params is {params!r}: write {_LOW} and {_HIGH} below it")
+        for ignored in sorted(set(params) - {_LOW, _HIGH}):
             warn(f"argument {_STRATEGIES}: {ignored} of {_LOW_NODE} is ignored; it knows {_LOW} and {_HIGH}")
         return ReschedulingArgs(interval, _limits(params, _LOW), _limits(params, _HIGH))
 
@@ -199,7 +202,7 @@ class _Spare:
 def _limits(params: Mapping[str, Any], key: str) -> tuple[float, float]:
     said = params.get(key) or {}
     found = [said.get(resource, _NO_LIMIT) for resource in _RESOURCES] if isinstance(said, Mapping) else []
-    numbers = (isinstance(one, int | float) and not isinstance(one, bool) and one >= 0 for one in found)
+    numbers = (isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one <= _MOST for one in found)
     if not found or not all(numbers):
         raise ValueError(f"argument {_STRATEGIES}: {key} is {said!r}: write percents such as {{cpu: 20, memory: 20}}")
     cpu, memory = (float(one) for one in found)

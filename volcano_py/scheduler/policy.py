@@ -45,6 +45,7 @@ ACTIONS_TO_COME: Final = frozenset({"elect", "reserve"})
 _WITHOUT_EFFECT: Final = frozenset({"predicateErrorCacheEnable"})
 _HIERARCHY: Final = "enableHierarchy"
 _DIVIDING: Final = frozenset({"capacity", "proportion"})
+_BY_LOAD: Final = frozenset({"rescheduling", "usage"})  # plugins that need the section metrics
 _RECLAIMING: Final = {"reclaim": Reclaimable, "gangreclaim": UnifiedEvictable}  # action -> extension point it asks
 
 
@@ -152,6 +153,7 @@ def resolve(
     )
     _check_dividing(conf, warnings)
     _check_reclaiming(conf, tiers, warnings)
+    _check_companions(conf, warnings)
     node_metrics, problems = read_node_metrics(conf.metrics)
     warnings.extend(f"{conf.metrics_where(problem)}: {problem}" for problem in problems)
     return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing), node_metrics=node_metrics)
@@ -223,6 +225,17 @@ def _check_reclaiming(conf: SchedulerConf, tiers: Sequence[Sequence[_Chosen]], w
                 f"{conf.actions_where}: action {action}: no plugin says what queues deserve, so they reclaim from each "
                 "other again and again: add the plugin capacity or proportion"
             )
+
+
+def _check_companions(conf: SchedulerConf, warnings: list[str]) -> None:
+    """Warn of plugins that do nothing because the configuration lacks what they work with."""
+    for entry in (entry for tier in conf.tiers for entry in tier):
+        lacking = []
+        if entry.name in _BY_LOAD and not conf.metrics.get("type"):
+            lacking.append("no source of the loads of nodes is named: add the section metrics")
+        if entry.name == "rescheduling" and "shuffle" not in conf.actions:
+            lacking.append("it evicts with the action shuffle: add shuffle to actions")
+        warnings.extend(f"{entry.where}: plugin {entry.name} does nothing: {one}" for one in lacking)
 
 
 def _choose(

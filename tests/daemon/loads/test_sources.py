@@ -99,6 +99,7 @@ async def test_the_adapter_is_asked_behind_the_api_server_in_the_version_that_it
         (403, {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no right"}, "no right"),
         (404, {"kind": "Status", "code": 404, "reason": "NotFound"}, "node_cpu_usage_avg is not served"),
         (200, {"items": [{"value": "much"}]}, "node_cpu_usage_avg: .*much"),
+        (200, {"items": [{"value": "1", "timestamp": "0001-01-01T00:00:00"}]}, "node_cpu_usage_avg: .*timezone"),
     ],
 )
 async def test_an_error_of_the_adapter_is_reported(status: int, body: dict[str, object], message: str) -> None:

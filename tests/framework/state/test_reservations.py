@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.framework.sessions import a_session, job_row
@@ -107,3 +108,21 @@ def test_which_resources_exceed_a_limit(need: list[float], over: list[int]) -> N
     asked = ssn.state.total * 0 + [1, 0, 1, 1]
 
     assert reservations.over_asked(limit * 0 + need, limit, asked) == over
+
+
+def test_tasks_are_counted_as_often_for_many_kinds_of_gated_tasks_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    bincount = np.bincount
+    monkeypatch.setattr(np, "bincount", lambda *args, **more: counted.append(1) or bincount(*args, **more))
+
+    def looks(kinds: int) -> int:
+        tasks = [a_task(f"t{i}", replace(a_shape(cpu=1 + i), gates=("x",)), job=f"j{i % 2}") for i in range(kinds)]
+        ssn = a_session(World(jobs=(a_job("j0"), a_job("j1")), tasks=tuple(tasks)))
+        counted.clear()
+        found = reservations.gated(ssn.state)[0]
+        assert [found[job_row(ssn, name)] for name in ("j0", "j1")] == [
+            1000 * sum(1 + i for i in range(parity, kinds, 2)) for parity in (0, 1)
+        ]
+        return len(counted)
+
+    assert looks(3) == looks(12)

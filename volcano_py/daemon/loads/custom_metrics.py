@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -24,7 +24,7 @@ class _Described(msgspec.Struct):
 
 class _Value(msgspec.Struct, rename="camel"):
     described_object: _Described = msgspec.field(default_factory=_Described)
-    timestamp: datetime | None = None
+    timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None  # without a zone it may be no moment at all
     value: WireQuantity = "0"
 
 

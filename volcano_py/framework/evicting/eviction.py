@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, cmp_to_key
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -30,9 +31,8 @@ from volcano_py.framework.evicting.candidate_nodes import PreemptionCandidateNod
 from volcano_py.framework.evicting.levelling import numbered
 from volcano_py.framework.evicting.plan_results import PlanResults
 from volcano_py.framework.hooks.hooks import Hooks
-from volcano_py.framework.hooks.ordering import (
-    OrderedTasks,
-)
+from volcano_py.framework.hooks.ordering import OrderedTasks
+from volcano_py.framework.hooks.plugin_calls import is_ours
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.nominated_room import NominatedRoom
@@ -174,12 +174,31 @@ class Eviction:
         return all(point.method in point.plugin.counts for point in asked)
 
     def unconditional(self) -> Rows:
-        """Return the running tasks that must be evicted, whoever gets their room, in order of candidates."""
-        candidates = self.all.only(self.state.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()
-        chosen = candidates.only(combine.united(self._tiers[VictimTasks], candidates))
-        early, late = self._filters[VictimTasks]
-        rows: Rows = chosen.rows[~combine.protected([*early, *late], None, chosen)]
-        return rows
+        """Return the running tasks that must be evicted, whoever gets their room, the first victim first.
+
+        Plugins are asked again without those that a filter protects, so that others may go in their place.
+        """
+        tiers, filters = self._tiers[VictimTasks], [*chain(*self._filters[VictimTasks])]
+        # Our plugins name somebody in any order of the candidates or in none, and to order all of them takes long.
+        ours = all(is_ours(point.plugin) for tier in tiers for point in tier)
+        unordered = self.unordered.only(self.state.tasks.status[self.unordered.rows] == TaskStatus.RUNNING)
+        if ours and not combine.united(tiers, unordered).any():
+            return unordered.rows[:0]
+        alone = VictimCandidates(self.state, unordered.rows, np.arange(len(unordered)))
+        free = unordered.only(~combine.protected(filters, None, alone))
+        if ours and not combine.united(tiers, free).any():
+            return free.rows[:0]
+        rows = self._running_or_bound[np.isin(self._running_or_bound, free.rows)]
+        candidates = VictimCandidates(self.state, rows, np.zeros(len(rows), dtype=np.intp))
+        left = np.arange(len(rows))
+        for _ in range(_ROUNDS):
+            chosen = left[combine.united(tiers, candidates.at(left))]
+            kept = combine.protected(filters, None, candidates.at(chosen))
+            if not kept.any():
+                break
+            left = np.setdiff1d(left, chosen[kept])
+        found: Rows = rows[chosen[~kept]]
+        return found
 
     def _answer(self, question: type, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Return which candidates plugins allow and no filter protects, shape (n,).

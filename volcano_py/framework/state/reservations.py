@@ -54,14 +54,15 @@ def elastic(jobs: JobColumns) -> Floats:
 
 def gated(state: State) -> Floats:
     """Return the requests of each job's gated tasks, whatever their status, shape (n_resources, n_jobs)."""
+    tasks, shapes = state.tasks, state.classes.shapes
+    # A Python loop over shapes: gates are in them.
+    has_gate = [shape is not None and bool(shape.gates) and shape.gates != (keys.QUEUE_GATE,) for shape in shapes]
     sums = np.zeros(state.jobs.allocated.shape)
-    # A Python loop over the few shapes that have a gate.
-    for shape_id, shape in enumerate(state.classes.shapes):
-        if shape is None or not shape.gates or shape.gates == (keys.QUEUE_GATE,):
-            continue
-        owners = state.tasks.job[(state.tasks.shape == shape_id) & (state.tasks.job >= 0)]
-        counts = np.bincount(owners, minlength=len(state.jobs))
-        sums += state.task_of(shape_id).request[:, None] * counts
+    if any(has_gate):
+        rows = np.flatnonzero((tasks.shape >= 0) & (tasks.job >= 0))
+        rows = rows[np.array(has_gate)[tasks.shape[rows]]]
+        for row, amounts in enumerate(state.classes.requests):
+            sums[row] = np.bincount(tasks.job[rows], weights=amounts[tasks.shape[rows]], minlength=len(state.jobs))
     return sums
 
 

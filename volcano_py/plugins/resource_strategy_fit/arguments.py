@@ -13,7 +13,7 @@ warning.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,7 @@ LEAST: Final = "LeastAllocated"
 MOST: Final = "MostAllocated"
 _WEIGHT: Final = "resourceStrategyFitWeight"
 _DEFAULT_WEIGHT: Final = 10
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # as in Go; a longer one may be no float
 
 
 class Entry(NamedTuple):
@@ -76,14 +77,14 @@ class ResourceStrategyFitArgs:
 
 class _Entry(msgspec.Struct):
     type: str = ""
-    weight: int = 0
+    weight: _Int64 = 0
 
 
 class _Scarce(msgspec.Struct, rename="camel"):
     enable: bool = False
     resources: str = ""
-    weight: int = 0
-    resource_weight: dict[str, int] = {}
+    weight: _Int64 = 0
+    resource_weight: dict[str, _Int64] = {}
 
 
 class _Proportional(msgspec.Struct, rename="camel"):
@@ -98,7 +99,7 @@ def read(arguments: Mapping[str, Any], warn: Warn) -> ResourceStrategyFitArgs:
         said = arguments.get(key)
         for name in sorted(said.keys() - set(known.__struct_encode_fields__)) if isinstance(said, Mapping) else ():
             warn(f'argument {key} has no "{name}": it is ignored')
-    weight = _convert(arguments, _WEIGHT, int, None)
+    weight = _convert(arguments, _WEIGHT, _Int64, None)
     entries = _convert(arguments, "resources", dict[str, _Entry], None) or {}
     resources = {}
     for name, entry in entries.items():
@@ -151,7 +152,7 @@ def of_pod(kind: str, weights: str, weight: int) -> Strategy | None:
     An unknown strategy scores 0 and its weight still counts; a weight below 0 counts as 0.
     """
     try:
-        found = msgspec.json.decode(weights, type=dict[str, int])
+        found = msgspec.json.decode(weights, type=dict[str, _Int64])
     except msgspec.MsgspecError:
         return None
     return Strategy(weight, {name: Entry(kind, max(number, 0)) for name, number in found.items()})

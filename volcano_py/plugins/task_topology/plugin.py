@@ -129,11 +129,10 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         members = layout.tasks[layout.buckets == kind.bucket]
         shapes = ssn.tasks.shape[members[ssn.tasks.status[members] == TaskStatus.PENDING]]
         same = np.flatnonzero(shapes == task.shape_id)
-        others = np.delete(shapes, same[:1])[::-1].tolist()  # in the order in which they are left out
-        if not others:
+        others = np.delete(shapes, same[:1])  # in task order
+        if not len(others):
             return np.ones(available.shape[1])
-        requests = np.stack([ssn.task_of(shape).request for shape in others], axis=1)  # (n_resources, n_others)
-        kept = np.cumsum(requests[:, ::-1], axis=1) + task.request[:, None]  # with 1, 2, ... others in task order
+        kept = np.cumsum(ssn.classes.requests[:, others], axis=1) + task.request[:, None]  # with 1, 2, ... of them
         rows = np.flatnonzero(kept[:, -1] > 0)  # at least pods
         room = np.full(available.shape[1], 1.0 + len(others))
         short = np.flatnonzero((kept[rows, -1:] >= available[rows] + EPSILON).any(axis=0))

@@ -8,6 +8,7 @@ A plain number is in thousandths of a core for ``be_cpu`` and in MiB for ``be_me
 default is used.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -105,6 +106,8 @@ def _amount(said: Mapping[str, Any], key: str, default: float, unit: float, per_
     try:
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise QuantityError(f"{value!r} is neither a whole number nor a quantity")
+        if isinstance(value, int) and abs(value) > sys.maxsize:
+            raise QuantityError("it is not an integer of 64 bits")
         amount = value * unit if isinstance(value, int) else float(parse_quantity(value) * per_unit)
         if amount < 0:
             raise QuantityError(f"{value!r} is negative")
