@@ -28,6 +28,9 @@ _COUNTED: Final[Mapping[str, Sequence[str]]] = {
 }
 """The phases that a probe may name, and the phases of the pods that it counts."""
 
+_NAMED: Final = 10
+"""Steps that a text names at most."""
+
 INVALID: Final = "InvalidStep"
 UNSUPPORTED_PROBE: Final = "UnsupportedProbe"
 
@@ -44,17 +47,23 @@ def refusals(flow: JobFlow) -> dict[str, Refusal]:
     steps = {step.name: step for step in flow.spec.flows}
     found: dict[str, Refusal] = {}
     circle = _in_circles(steps)
-    others = ", ".join(sorted(circle))
+    others = _some(sorted(circle))  # each of them has this text: with all names, it would grow with their square
     for step in steps.values():
         unknown = [target for target in _targets(step) if target not in steps]
         if unknown:
-            text = f"dependsOn.targets names {', '.join(unknown)}, which the flow does not have: correct the name"
+            text = f"dependsOn.targets names {_some(unknown)}, which the flow does not have: correct the name"
             found[step.name] = Refusal(INVALID, text)
         elif step.name in circle:
             found[step.name] = Refusal(INVALID, f"steps wait for each other in a circle, among {others}: break it")
         elif (refusal := _refused_probe(step)) is not None:
             found[step.name] = refusal
     return found
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return names for a text, the first few of many."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def may_start(flow: str, step: FlowStep, jobs: Mapping[str, Job], completed: frozenset[str]) -> bool | Refusal:
