@@ -6,6 +6,9 @@ the pods that exist, and not with those that are asked for.
 
 from collections.abc import Iterable, Iterator, Set
 from itertools import islice
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Missing(Set[int]):
@@ -29,8 +32,8 @@ class Missing(Set[int]):
         return (index for index in range(self.replicas) if index not in self._served)
 
     @classmethod
-    def _from_iterable(cls, indices: Iterable[int]) -> Set[int]:
-        return set(indices)
+    def _from_iterable(cls, it: Iterable[T]) -> Set[T]:
+        return set(it)
 
     def first(self, count: int) -> tuple[int, ...]:
         """Return the lowest indices, so many at most."""
