@@ -137,3 +137,15 @@ def test_the_texts_about_a_circle_of_thousands_of_steps_name_only_some_of_them()
     assert max(map(len, texts)) < 300
     assert "among s0, s1, s10, " in texts[0]
     assert "and 1990 more" in texts[0]
+
+
+def test_steps_that_depend_on_jobs_with_many_tasks_look_at_the_tasks_once() -> None:
+    """All controllers wait meanwhile; 1,000 steps would look at 30 jobs of 1,000 tasks each, in every look."""
+    targets = [f"t{i}" for i in range(30)]
+    jobs = [a_child(name, "Running", [{"name": f"task{i}"} for i in range(1000)]) for name in targets]
+    waiting = [a_step(f"s{i}", *targets, probe=a_probe("task7")) for i in range(1000)]
+    flow = a_flow(*map(a_step, targets), *waiting)
+    before = time.process_time()
+
+    assert created(verdict(flow, *jobs)) == []
+    assert time.process_time() - before < 3
