@@ -102,3 +102,15 @@ def test_whole_units_and_thousandths_are_rounded_away_from_zero(text: str, in_un
 def test_anything_else_is_refused_with_what_to_write(text: str) -> None:
     with pytest.raises(QuantityError, match="is not a quantity: write a number with an optional suffix"):
         parse_quantity(text)
+
+
+@pytest.mark.parametrize("text", ["1" * 65, "0." + "0" * 5000 + "1", "1e" + "9" * 1_000_000, "x" * 1_000_000])
+def test_a_text_that_is_too_long_is_refused_in_few_words_and_not_kept(text: str) -> None:
+    """The minimum of a PodGroup may have any number; 65,536 of a megabyte would end the process."""
+    kept = parse_quantity.cache_info().currsize
+
+    with pytest.raises(QuantityError, match=r"more characters are not a quantity: write 64 at most") as raised:
+        parse_quantity(text)
+
+    assert len(str(raised.value)) < 120
+    assert parse_quantity.cache_info().currsize == kept

@@ -269,6 +269,22 @@ def test_a_gang_whose_numbers_differ_waits_for_the_largest_and_says_so(make_clus
     assert (minimum(cache), why(cache)) == (3, "")
 
 
+def test_a_number_of_thousands_of_digits_is_wrong_and_closes_no_node(make_cluster: Any) -> None:
+    """Python reads no such number. Users put pods on nodes by name, and a pod that raises closes its node to all."""
+    cache = make_cluster(a_node("n1"))
+
+    added(cache, member("p1", "0" * 5000 + "1", node="n1"), member("p2"))
+
+    assert cache.snapshot().nodes.closed.tolist() == [False]
+    assert f'pod p1 has "{"0" * 32}", which is not a number' in why(cache)
+
+
+def test_a_text_names_only_some_of_the_numbers_of_a_gang(make_cluster: Any) -> None:
+    cache = make_cluster(*(member(f"p{number}", str(number)) for number in range(10, 40)))
+
+    assert "(10, 11, 12, 13, 14 and 25 more): the largest number counts" in why(cache)
+
+
 def test_a_gang_whose_numbers_differ_waits_again_when_a_pod_is_deleted(make_cluster: Any) -> None:
     pods = [member("p1", "2"), member("p2", "3"), member("p3", "3")]
     cache = make_cluster(*pods)

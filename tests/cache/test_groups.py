@@ -282,6 +282,7 @@ def test_a_record_has_the_topologies_and_sub_groups_of_its_pod_group() -> None:
     [
         ({"networkTopology": {"mode": "firm"}}, "spec.networkTopology.mode: 'firm' is not a mode"),
         ({"subGroupPolicy": [{}, {"networkTopology": {"mode": "x"}}]}, "spec.subGroupPolicy[1].networkTopology.mode: "),
+        ({"subGroupPolicy": [{}] * 257}, "spec.subGroupPolicy: 257 policies are too many: write 256 at most"),
         ({"subGroupPolicy": [{"subGroupSize": 2**31}]}, "spec.subGroupPolicy[0].subGroupSize: 2147483648 does not fit"),
         ({"subGroupPolicy": [{"minSubGroups": 2**31}]}, "spec.subGroupPolicy[0].minSubGroups: 2147483648 does not fit"),
     ],

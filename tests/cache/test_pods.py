@@ -262,6 +262,17 @@ def test_the_reader_caches_a_bounded_number_of_shapes() -> None:
     assert again is not first
 
 
+def test_the_reader_keeps_no_shape_of_a_pod_that_is_very_large() -> None:
+    """A pod may have a megabyte, and the reader keeps thousands of shapes, also when their pods are gone."""
+    reader = ShapeReader()
+    large = a_pod(spec={"nodeSelector": {f"key{i}": "x" * 60 for i in range(200)}})
+
+    first, again = reader.shape(large), reader.shape(large)
+
+    assert again == first
+    assert again is not first
+
+
 def test_a_number_out_of_range_is_an_error_of_the_pod() -> None:
     port = {"containers": [{"name": "c", "ports": [{"containerPort": 10**30}]}]}
 

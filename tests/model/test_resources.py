@@ -215,3 +215,11 @@ def test_no_more_requests_fit_one_after_another_than_the_bound_says(asked: list[
     assert count <= most
     whole = bool((available == np.floor(available)).all()) and (available[:2] > -1).all()
     assert not whole or count == min(most, 50)
+
+
+def test_a_name_that_no_pod_can_have_is_no_resource_and_is_not_kept() -> None:
+    """The minimum of a PodGroup may have names of a megabyte, and thousands of them would end the process."""
+    name = f"{'d' * 253}/{'n' * 63}"
+
+    assert amount_of(name, Fraction(1)) == 1000.0
+    assert amount_of(f"{name}n", Fraction(1)) is None

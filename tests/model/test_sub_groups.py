@@ -62,6 +62,7 @@ def test_a_task_belongs_to_the_first_policy_that_takes_it(found: list[SubGroupPo
 
     which = sub_groups.sub_group_of(found, labels)
 
+    assert sub_groups.sub_group_of(found, labels, sub_groups.PolicyIndex(found).candidates(labels)) == which
     if taken:
         values = tuple(labels[key] for key in found[taken[0]].match_label_keys)
         assert which == SubGroupId(taken[0], values)
@@ -225,3 +226,12 @@ def test_a_policy_is_read_with_its_defaults() -> None:
 def test_a_policy_that_cannot_be_read_names_the_field(written: dict[str, Any], field: str) -> None:
     with pytest.raises(ValueError, match="^" + re.escape(f"spec.subGroupPolicy[2].{field}")):
         read(written)
+
+
+def test_a_task_asks_only_the_policies_whose_label_it_has() -> None:
+    """Thousands of tasks wait, and each of them would ask hundreds of policies in every cycle."""
+    written = [{"labelSelector": {"matchLabels": {"task": f"t{i}"}}, "matchLabelKeys": ["part"]} for i in range(200)]
+    written.append({"labelSelector": {"matchExpressions": [{"key": "task", "operator": "Exists"}]}})
+    index = sub_groups.PolicyIndex([read(one) for one in written])
+
+    assert index.candidates({"task": "t7", "part": "1"}) == [7, 200]

@@ -212,6 +212,15 @@ def test_a_pod_that_waits_says_why(task: Task, text: str) -> None:
     assert found.reasons == {"p": "Unschedulable"}
 
 
+def test_the_reason_of_a_pod_has_a_longest_length() -> None:
+    """All pods of a gang have the reason, and it may name what a user has written."""
+    group = "x" * 100_000
+
+    found = cycle(World((a_node("n1"),), tasks=(a_task("p", job=group),)))
+
+    assert len(found.messages["p"]) < 5000
+
+
 @pytest.mark.parametrize(
     "task",
     [

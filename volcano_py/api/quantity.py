@@ -12,6 +12,7 @@ from functools import lru_cache
 _GRAMMAR = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE])([+-]?\d+)|([KMGTPE]i|[numkMGTPE])?)", re.ASCII)
 _PLAIN = re.compile(r"(\d{1,15})(m|[KMGT]i|[kMGT])?", re.ASCII)
 _MAX_EXPONENT = 1000  # far past what fits; keeps a hostile "1e999999999" from building a number of that size
+_LONGEST = 64  # characters; what the API server writes has some 20, and what was read is kept
 _LIMIT = 2**63 - 1
 _NANO = 10**9
 _SUFFIX: dict[str, Fraction] = {
@@ -41,6 +42,10 @@ def parse_quantity(text: WireQuantity) -> Fraction:
         if suffix == "m":
             return Fraction(int(digits), 1000)
         return Fraction(min(int(digits) * _SUFFIX[suffix].numerator, _LIMIT))
+    if len(written) > _LONGEST:
+        raise QuantityError(
+            f"{written[:20]!r} and {len(written) - 20} more characters are not a quantity: write {_LONGEST} at most"
+        )
     match = _GRAMMAR.fullmatch(written)
     if match is None:
         raise QuantityError(

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 from sys import intern
 from typing import Final, NamedTuple, TypeVar
 
@@ -24,11 +24,15 @@ from volcano_py.model.objects import JobKey, JobRecord, TaskRecord
 
 C = TypeVar("C")
 
-_NUMBER: Final = re.compile(r"0*[1-9][0-9]{0,9}")
+_NUMBER: Final = re.compile(r"0{0,32}[1-9][0-9]{0,9}")  # Python raises on thousands of digits
 _INT32_MAX: Final = 2**31 - 1
 _ABSENT: Final = 0  # the number of a pod without the annotation
 _UNREADABLE: Final = -1
 _FEW: Final = 16
+_NUMBERS: Final = 5
+"""Different numbers of a gang that its text names at most; each of its pods has the text."""
+_LONGEST: Final = 32
+"""Characters of an annotation that the text of a gang has at most; the annotation may have 256 KiB."""
 _UID_PREFIX: Final = "annotations/"  # no object has such a uid
 
 
@@ -188,7 +192,9 @@ class AnnotationGangs:
         gang = self._gangs.get(key)
         if gang is None or len(gang.numbers) < 2:
             return ""
-        said = ", ".join(str(number) for number in sorted(gang.numbers))
+        said = ", ".join(map(str, nsmallest(_NUMBERS, gang.numbers)))
+        if len(gang.numbers) > _NUMBERS:
+            said += f" and {len(gang.numbers) - _NUMBERS} more"
         return (
             f"; the pods of the gang differ in the annotation {keys.GROUP_POD_NUM} ({said}): the largest number counts"
         )
@@ -210,7 +216,9 @@ def _read(written: str | None) -> int:
 
 def _wrong_number(key: JobKey, gang: _Gang) -> str:
     pod, written = gang.first_wrong()
-    found = "has none" if written is None else f'has "{written}", which is not a number from 1 to {_INT32_MAX}'
+    found = (
+        "has none" if written is None else f'has "{written[:_LONGEST]}", which is not a number from 1 to {_INT32_MAX}'
+    )
     return (
         f'PodGroup "{key.name}" does not exist in the namespace of the pod: create it, or give every pod of the gang '
         f"the annotation {keys.GROUP_POD_NUM} with their number: pod {pod} {found}"

@@ -1,6 +1,6 @@
 """Converts PodGroups, queues and priority classes to records."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Final
 
@@ -25,7 +25,7 @@ from volcano_py.model.objects import (
 from volcano_py.model.pod_request import amounts, read_resource_list
 from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.resources import amount_of, amounts_of, read_quantity
-from volcano_py.model.sub_groups import SubGroupPolicy, network_topology, sub_group_policy
+from volcano_py.model.sub_groups import MOST_POLICIES, SubGroupPolicy, network_topology, sub_group_policy
 
 _TRUE: Final = "True"
 
@@ -83,9 +83,7 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         waiting_time=_waiting_time(meta.annotations),
         topology=_topology(meta.annotations),
         network_topology=network_topology(spec.network_topology, "spec.networkTopology"),
-        sub_group_policies=tuple(
-            _policy(policy, f"spec.subGroupPolicy[{index}]") for index, policy in enumerate(spec.sub_group_policy)
-        ),
+        sub_group_policies=_policies(spec.sub_group_policy, "spec.subGroupPolicy"),
         preemptable=preemptable(meta),
         budget=budget(meta.annotations),
         follows_pods=_follows_pods(meta),
@@ -110,6 +108,12 @@ def _follows_pods(group: meta.ObjectMeta) -> bool:
         and owner.api_version.partition("/")[0] != keys.BATCH_GROUP
         for owner in group.owner_references
     )
+
+
+def _policies(written: Sequence[wire.SubGroupPolicy], where: str) -> tuple[SubGroupPolicy, ...]:
+    if len(written) > MOST_POLICIES:
+        raise ValueError(f"{where}: {len(written)} policies are too many: write {MOST_POLICIES} at most")
+    return tuple(_policy(policy, f"{where}[{index}]") for index, policy in enumerate(written))
 
 
 def _policy(written: wire.SubGroupPolicy, where: str) -> SubGroupPolicy:

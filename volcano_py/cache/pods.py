@@ -108,8 +108,12 @@ def _why_not_scheduled(pod: Pod, only_unschedulable: bool) -> str:
     return ""
 
 
+_LONGEST_KEPT: Final = 8 * 1024
+"""Bytes of the content of a shape that is kept, ten times what most have; thousands of a megabyte would fill memory."""
+
+
 class ShapeReader:
-    """Makes the shapes of pods, one for all pods of equal content.
+    """Makes the shapes of pods, one for all pods of equal content, unless that is very long.
 
     Making a shape takes 25 us. Finding a known one takes 1 us: its fields are encoded again and looked up.
     """
@@ -133,6 +137,8 @@ class ShapeReader:
         shape = self._shapes.get(content)
         if shape is None:
             shape = shape_of(pod, admission)
+            if len(content) > _LONGEST_KEPT:
+                return shape
             if len(self._shapes) >= self._capacity:
                 del self._shapes[next(iter(self._shapes))]  # the oldest
             self._shapes[content] = shape

@@ -27,6 +27,8 @@ _MOST: Final = {keys.CPU: 2.0**40, keys.MEMORY: 2.0**50}  # a billion cores, a p
 _MOST_BYTES: Final = 2.0**60  # thousandths: a pebibyte
 _MOST_DEVICES: Final = 2.0**53  # thousandths: 10^13
 
+_LONGEST_NAME: Final = 253 + 1 + 63  # a domain, "/" and a name (Kubernetes: qualified names)
+
 CPU_ROW: Final = 0
 MEMORY_ROW: Final = 1
 PODS_ROW: Final = 2
@@ -114,9 +116,17 @@ def is_scalar(name: str) -> bool:
     return "/" in name and not name.startswith(("count/", "requests."))
 
 
-@lru_cache(maxsize=4096)
 def amount_of(name: str, value: Fraction) -> float | None:
-    """Return the amount of a resource in its own unit, or None for a resource that is not counted."""
+    """Return the amount of a resource in its own unit, or None for a resource that is not counted.
+
+    No node and no pod can have a name that is longer than the API server admits. The minimum of a PodGroup can, up to
+    the size of an object, and the names of amounts are kept.
+    """
+    return _amount_of(name, value) if len(name) <= _LONGEST_NAME else None
+
+
+@lru_cache(maxsize=4096)
+def _amount_of(name: str, value: Fraction) -> float | None:
     if name == keys.CPU:
         return float(milli(value))
     if name in (keys.MEMORY, keys.PODS):

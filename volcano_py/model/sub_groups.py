@@ -13,17 +13,20 @@ allows every domain, also the whole cluster.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
 from volcano_py.api import scheduling as wire
 from volcano_py.model.hyper_nodes import HyperNodeTree
-from volcano_py.model.selectors import LabelSelector, label_selector
+from volcano_py.model.selectors import IN, LabelSelector, label_selector
 
 DEFAULT_SIZE: Final = 1
 """How many tasks a sub-group needs if its policy does not say."""
+
+MOST_POLICIES: Final = 256
+"""Policies that a PodGroup may have: each costs time in every cycle, for each task that waits."""
 
 _LONGEST_VALUES: Final = 128
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
@@ -131,13 +134,42 @@ def match_values(policy: SubGroupPolicy, labels: Mapping[str, str]) -> tuple[str
     return values if all(values) else None
 
 
-def sub_group_of(policies: Sequence[SubGroupPolicy], labels: Mapping[str, str]) -> SubGroupId | None:
-    """Return the sub-group of a task with these labels: that of the first policy that takes it; None if none does."""
-    for index, policy in enumerate(policies):
-        values = match_values(policy, labels)
+def sub_group_of(
+    policies: Sequence[SubGroupPolicy], labels: Mapping[str, str], among: Iterable[int] | None = None
+) -> SubGroupId | None:
+    """Return the sub-group of a task with these labels: that of the first policy that takes it; None if none does.
+
+    ``among`` has the places of the policies that may take it, in order; None stands for all (see `PolicyIndex`).
+    """
+    for index in range(len(policies)) if among is None else among:
+        values = match_values(policies[index], labels)
         if values:
             return SubGroupId(index, values)
     return None
+
+
+class PolicyIndex:
+    """Finds the policies that may take a task by a label that their selectors require.
+
+    The policies of a job usually differ in the value of one label, its task. Thousands of tasks would ask each of them.
+    """
+
+    def __init__(self, policies: Sequence[SubGroupPolicy]) -> None:
+        self._by_label: dict[tuple[str, str], list[int]] = {}
+        self._others: list[int] = []
+        for index, policy in enumerate(policies):
+            requirements = () if policy.selector is None else policy.selector.requirements
+            wanted = next((one for one in requirements if one.operator == IN), None)
+            if wanted is None:
+                self._others.append(index)
+                continue
+            for value in dict.fromkeys(wanted.values):
+                self._by_label.setdefault((wanted.key, value), []).append(index)
+
+    def candidates(self, labels: Mapping[str, str]) -> list[int]:
+        """Return the places of the policies that may take a task with these labels, in order."""
+        found = [index for label in labels.items() for index in self._by_label.get(label, ())]
+        return sorted(self._others + found)
 
 
 def sub_group(job: str, policies: Sequence[SubGroupPolicy], which: SubGroupId) -> SubGroup:

@@ -43,6 +43,10 @@ _PAST: Final = list(SCHEDULED_STATUSES)
 _COUNTED: Final = (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 _PENDING: Final = TaskStatus.PENDING
 _PIPELINED: Final = TaskStatus.PIPELINED
+_LONGEST: Final = 4096
+"""Characters of the reason that is written on a pod. Texts may name what users write, and all pods of a gang have it:
+a queue with a name of a megabyte, in a PodGroup of ten thousand pods, would fill the API server.
+"""
 _STILL_WAITING: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
 """Statuses that still wait when a session ends. A task that is allocated then belongs to a gang that is not committed
 because it waits for resources that are being released."""
@@ -265,4 +269,4 @@ def _shape_text(ssn: Session, job_row: int, shape_id: int, namespace: str, group
     else:
         rejection = rejection_of(ssn.state, ssn.hooks, job_row, shape_id)
         text = rejection.message if rejection is not None else ssn.state.outcome.fit_error(ssn.state.job(job_row))
-    return keys.REASON_UNSCHEDULABLE, text
+    return keys.REASON_UNSCHEDULABLE, text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

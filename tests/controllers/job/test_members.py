@@ -1,5 +1,6 @@
 """Pods of a job: counts that follow every change equal a recount."""
 
+import tracemalloc
 from collections import Counter
 
 import msgspec
@@ -244,3 +245,20 @@ def test_the_state_before_is_returned_and_a_pod_that_is_not_there_cannot_be_remo
     assert members.put(second) is first
     assert members.remove("train-worker-0") is second
     assert members.remove("train-worker-0") is None
+
+
+def test_what_is_kept_of_a_job_grows_with_its_pods_and_not_with_what_it_asks_for() -> None:
+    """Anybody may create thousands of jobs that ask for 200,000 pods each and never start."""
+    tracemalloc.start()
+    try:
+        everyone = [Members() for _ in range(10)]
+        for members in everyone:
+            members.expect([("a", 200_000)])
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert taken < 100_000
+    missing = everyone[0].task("a").missing
+    assert len(missing) == 200_000
+    assert missing.first(3) == (0, 1, 2)

@@ -1,12 +1,13 @@
 """What the least number of pods of a job uses."""
 
+import time
 from typing import Any
 
 import pytest
 
 from tests.controllers.job.builders import a_job_task, a_ready_job
 from volcano_py.api.quantity import QuantityError
-from volcano_py.controllers.job.min_resources import min_resources, ranked
+from volcano_py.controllers.job.min_resources import _by_priority, min_resources, ranked
 
 
 def task(name: str, replicas: int, cpu: str, minimum: int | None = None, priority: str = "", **more: Any) -> Any:
@@ -77,3 +78,12 @@ def test_limits_count_in_the_words_of_a_quota() -> None:
 def test_a_quantity_that_cannot_be_read_names_the_task(quantity: str) -> None:
     with pytest.raises(QuantityError, match="template of task w"):
         min_resources(a_ready_job(task("w", 1, quantity)), {})
+
+
+def test_a_job_of_thousands_of_tasks_takes_time_that_grows_with_their_number() -> None:
+    """All controllers wait meanwhile."""
+    tasks = [*ranked(a_ready_job(task("t", 1, "1")), {}) * 60_000]
+    before = time.process_time()
+
+    assert sum(_by_priority(tasks, 59_999)) == 59_999
+    assert time.process_time() - before < 5  # with a sum over all tasks before each task, it is a minute

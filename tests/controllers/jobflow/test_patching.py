@@ -72,3 +72,31 @@ def test_values_that_the_api_server_may_have_added_change_nothing() -> None:
 def test_values_that_only_a_user_can_have_written_count(patch: dict[str, Any]) -> None:
     assert patched({"queue": "ml", "maxRetry": 5}, patch) == {"queue": "ml", "maxRetry": 5, **patch}
     assert without_effect({"queue": "ml", "maxRetry": 5}, patch) == []
+
+
+def test_of_two_items_with_one_name_the_first_is_changed_and_an_added_item_can_be_changed_again() -> None:
+    volumes = [{"name": "a", "mountPath": "/1"}, {"name": "a", "mountPath": "/2"}]
+    patch = [{"name": "a", "x": 1}, {"name": "b", "mountPath": "/3"}, {"mountPath": "/3", "y": 2}, {"name": ["c"]}]
+
+    assert patched({"volumes": volumes}, {"volumes": patch})["volumes"] == [
+        {"name": "a", "mountPath": "/1", "x": 1},
+        volumes[1],
+        {"name": "b", "mountPath": "/3", "y": 2},
+        {"name": ["c"]},
+    ]
+
+
+def test_an_item_is_found_by_the_path_that_the_patch_has_given_it() -> None:
+    patch = [{"name": "a", "mountPath": "/2"}, {"mountPath": "/2", "x": 1}, {"mountPath": "/1", "y": 2}]
+
+    assert patched({"volumes": [{"name": "a", "mountPath": "/1"}]}, {"volumes": patch})["volumes"] == [
+        {"name": "a", "mountPath": "/2", "x": 1},
+        {"mountPath": "/1", "y": 2},
+    ]
+
+
+def test_a_patch_of_a_hundred_thousand_variables_takes_time_that_grows_with_their_number() -> None:
+    """All controllers wait meanwhile; one comparison of each with each would take hours."""
+    spec, patch = ({"env": [{"name": f"{letter}{i}"} for i in range(50_000)]} for letter in "xy")
+
+    assert len(patched(spec, patch)["env"]) == 100_000

@@ -124,3 +124,28 @@ def test_a_circle_before_a_thousand_steps_does_not_keep_the_event_loop() -> None
 
 def test_a_step_that_waits_for_itself_is_a_circle() -> None:
     assert "among a: break it" in refused(a_step("a", "a"))["InvalidStep"]
+
+
+def test_the_texts_about_a_circle_of_thousands_of_steps_name_only_some_of_them() -> None:
+    """With the names of all in the text of each, a single flow would take gigabytes."""
+    steps = [a_step(f"s{i}", f"s{(i + 1) % 2000}") for i in range(2000)]
+    steps.append(a_step("vain", *(f"unknown{i}" for i in range(2000))))
+
+    texts = [refusal.text for refusal in refusals(a_flow(*steps)).values()]
+
+    assert len(texts) == 2001
+    assert max(map(len, texts)) < 300
+    assert "among s0, s1, s10, " in texts[0]
+    assert "and 1990 more" in texts[0]
+
+
+def test_steps_that_depend_on_jobs_with_many_tasks_look_at_the_tasks_once() -> None:
+    """All controllers wait meanwhile; 1,000 steps would look at 30 jobs of 1,000 tasks each, in every look."""
+    targets = [f"t{i}" for i in range(30)]
+    jobs = [a_child(name, "Running", [{"name": f"task{i}"} for i in range(1000)]) for name in targets]
+    waiting = [a_step(f"s{i}", *targets, probe=a_probe("task7")) for i in range(1000)]
+    flow = a_flow(*map(a_step, targets), *waiting)
+    before = time.process_time()
+
+    assert created(verdict(flow, *jobs)) == []
+    assert time.process_time() - before < 3

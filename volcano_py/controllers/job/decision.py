@@ -289,7 +289,7 @@ def _missing(seen: Observed) -> tuple[tuple[Task, tuple[int, ...]], ...]:
             if elastic and highest not in (None, one.priority):
                 break
             highest = one.priority
-            indices = tuple(sorted(missing)[:left])
+            indices = missing.first(left)
             found.append((one.task, indices))
             left -= len(indices)
     return tuple(found)

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.controllers.job import objects
+from volcano_py.controllers.job.missing import Missing
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.phases import Counts
 
@@ -99,7 +100,7 @@ class TaskMembers:
     """How many pods the task should have."""
     by_index: dict[int, str] = field(default_factory=dict)
     """The name of the pod with each index, pods that terminate included."""
-    missing: set[int] = field(default_factory=set)
+    missing: Missing = field(default_factory=Missing)
     """Indices below `replicas` that need a pod."""
     done: set[int] = field(default_factory=set)
     """Indices below `replicas` whose pods have succeeded and are gone; a pod that has such an index counts instead."""
@@ -165,7 +166,7 @@ class Members:
             task, count = self.task(name), wanted.get(name, 0)
             task.replicas = count
             self.complete(name, task.done)
-            task.missing = {index for index in range(count) if index not in task.by_index} - task.completed
+            task.missing = Missing(count, (*task.by_index, *task.completed))
         for member in self._by_name.values() if changed else ():
             self._place(self.task(member.task), member)
 

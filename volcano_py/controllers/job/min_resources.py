@@ -57,7 +57,8 @@ def filled(tasks: Sequence[Ranked], wanted: int) -> dict[str, str]:
 def _by_priority(tasks: Sequence[Ranked], wanted: int) -> list[int]:
     taken: list[int] = []
     for one in tasks:
-        taken.append(min(one.task.replicas, wanted - sum(taken)))
+        taken.append(min(one.task.replicas, wanted))
+        wanted -= taken[-1]
     return taken
 
 

@@ -62,7 +62,7 @@ class Record:
         self.news: list[str] = []
         """Warnings of plugins that are not told yet."""
         self._plugin_table = factories
-        self._objects: tuple[PluginObject, ...] | None = None
+        self._objects: tuple[PluginObject, ...] | Problem | None = None
         self._pod_factories: dict[str, PodFactory] = {}
         self.unseen = Unseen()
         # Pods and PodGroups that are gone, by uid, oldest first; and whether the watch said so, or an answer.
@@ -305,7 +305,9 @@ class Record:
             try:
                 self._objects = tuple(self.plugins.objects(self.job))
             except PluginProblem as problem:
-                raise Problem("PluginError", str(problem)) from problem
+                self._objects = Problem("PluginError", str(problem))
+        if isinstance(self._objects, Problem):
+            raise self._objects.with_traceback(None)  # else it keeps a line for each time it is raised
         return self._objects
 
 

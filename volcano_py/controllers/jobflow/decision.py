@@ -18,7 +18,7 @@ from volcano_py.controllers.jobflow import standing as flow_phases
 from volcano_py.controllers.jobflow.children import child, child_name
 from volcano_py.controllers.jobflow.patching import PatchProblem, patched
 from volcano_py.controllers.jobflow.standing import standing
-from volcano_py.controllers.jobflow.steps import INVALID, Refusal, may_start, refusals
+from volcano_py.controllers.jobflow.steps import INVALID, Refusal, TasksOfJobs, may_start, refusals
 from volcano_py.controllers.merge_patch import difference
 from volcano_py.controllers.plan import NOTHING, Plan
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
@@ -75,7 +75,7 @@ def judge(seen: Seen, now: datetime) -> Verdict:
 def _startable(seen: Seen, status: JobFlowStatus) -> Iterator[tuple[FlowStep, Create | Refusal]]:
     """Yield the steps without a job that may start, and those that cannot, with the reason."""
     flow = seen.flow
-    refused = refusals(flow)
+    refused, tasks_of = refusals(flow), TasksOfJobs()
     known = {entry.name for entry in status.job_status_list}
     completed = frozenset(entry.name for entry in status.job_status_list if entry.state == phases.COMPLETED)
     for step in {step.name: step for step in flow.spec.flows}.values():
@@ -85,7 +85,7 @@ def _startable(seen: Seen, status: JobFlowStatus) -> Iterator[tuple[FlowStep, Cr
         if step.name in refused:
             yield step, refused[step.name]
             continue
-        answer = may_start(flow.metadata.name, step, seen.jobs, completed)
+        answer = may_start(flow.metadata.name, step, seen.jobs, completed, tasks_of)
         if isinstance(answer, Refusal):
             yield step, answer
         elif answer:

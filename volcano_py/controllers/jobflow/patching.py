@@ -66,15 +66,47 @@ def _merge(target: Mapping[str, Any], patch: Mapping[str, Any], where: str) -> d
 
 def _merge_list(target: list[Any], patch: list[Any], candidates: Sequence[str], where: str) -> list[Any]:
     merged = list(target)
+    places = {key: _places(target, key) for key in candidates}
     for index, item in enumerate(patch):
         key = next((name for name in candidates if isinstance(item, Mapping) and name in item), None)
         if key is None:
             raise PatchProblem(f"{where}[{index}] has no {' or '.join(candidates)}: name the item that it changes")
-        place = next(
-            (at for at, old in enumerate(merged) if isinstance(old, Mapping) and old.get(key) == item[key]), None
-        )
-        if place is None:
+        at = places[key].get(_hashable(item[key]))
+        before: Mapping[str, Any] = {}
+        if at is None:
+            at = len(merged)
             merged.append(item)
         else:
-            merged[place] = _merge(merged[place], item, f"{where}[{item[key]}]")
+            before = merged[at]
+            merged[at] = _merge(before, item, f"{where}[{item[key]}]")
+        _note_place(places, before, merged[at], at)
     return merged
+
+
+def _places(items: Sequence[Any], key: str) -> dict[Any, int]:
+    """Return where the first item with each value of a key stands.
+
+    Lists may have tens of thousands of items, and all controllers wait meanwhile: so no item is searched for.
+    """
+    found: dict[Any, int] = {}
+    for at, item in enumerate(items):
+        if isinstance(item, Mapping) and key in item:
+            found.setdefault(_hashable(item[key]), at)
+    return found
+
+
+def _note_place(
+    places: Mapping[str, dict[Any, int]], before: Mapping[str, Any], after: Mapping[str, Any], at: int
+) -> None:
+    """Note where an item stands that was added or changed."""
+    for key, found in places.items():
+        if key in before and found.get(_hashable(before[key])) == at:
+            del found[_hashable(before[key])]
+        if key in after:
+            value = _hashable(after[key])
+            found[value] = min(at, found.get(value, at))
+
+
+def _hashable(value: Any) -> Any:
+    """Return a value as the key of a dictionary; users may write anything as a name."""
+    return repr(value) if isinstance(value, dict | list) else value

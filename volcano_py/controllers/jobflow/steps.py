@@ -28,6 +28,9 @@ _COUNTED: Final[Mapping[str, Sequence[str]]] = {
 }
 """The phases that a probe may name, and the phases of the pods that it counts."""
 
+_NAMED: Final = 10
+"""Steps that a text names at most."""
+
 INVALID: Final = "InvalidStep"
 UNSUPPORTED_PROBE: Final = "UnsupportedProbe"
 
@@ -44,11 +47,11 @@ def refusals(flow: JobFlow) -> dict[str, Refusal]:
     steps = {step.name: step for step in flow.spec.flows}
     found: dict[str, Refusal] = {}
     circle = _in_circles(steps)
-    others = ", ".join(sorted(circle))
+    others = _some(sorted(circle))  # each of them has this text: with all names, it would grow with their square
     for step in steps.values():
         unknown = [target for target in _targets(step) if target not in steps]
         if unknown:
-            text = f"dependsOn.targets names {', '.join(unknown)}, which the flow does not have: correct the name"
+            text = f"dependsOn.targets names {_some(unknown)}, which the flow does not have: correct the name"
             found[step.name] = Refusal(INVALID, text)
         elif step.name in circle:
             found[step.name] = Refusal(INVALID, f"steps wait for each other in a circle, among {others}: break it")
@@ -57,7 +60,31 @@ def refusals(flow: JobFlow) -> dict[str, Refusal]:
     return found
 
 
-def may_start(flow: str, step: FlowStep, jobs: Mapping[str, Job], completed: frozenset[str]) -> bool | Refusal:
+def _some(names: Sequence[str]) -> str:
+    """Return names for a text, the first few of many."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+class TasksOfJobs:
+    """The tasks of jobs by name, found once for all steps that depend on a job: both may be thousands."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Mapping[str, Task]] = {}
+
+    def __call__(self, job: Job) -> Mapping[str, Task]:
+        """Return the tasks of a job of the flow."""
+        name = job.metadata.name
+        found = self._known.get(name)
+        if found is None:
+            tasks = enumerate(job.spec.tasks)
+            found = self._known[name] = {task.name or f"default{index}": task for index, task in tasks}
+        return found
+
+
+def may_start(
+    flow: str, step: FlowStep, jobs: Mapping[str, Job], completed: frozenset[str], tasks_of: TasksOfJobs
+) -> bool | Refusal:
     """Say whether a step may start; ``completed`` has the names of completed jobs, also of those that are gone."""
     waiting = [name for target in _targets(step) if (name := child_name(flow, target)) not in completed]
     probes = _probe(step).task_status_list
@@ -69,8 +96,8 @@ def may_start(flow: str, step: FlowStep, jobs: Mapping[str, Job], completed: fro
     if len(targets) < len(waiting):
         return False  # a target that has no job yet
     named = {probe.task_name for probe in probes}
-    tasks = [_tasks(job) for job in targets]
-    unknown = sorted(named - {name for found in tasks for name in found})
+    tasks = [tasks_of(job) for job in targets]
+    unknown = sorted(name for name in named if not any(name in found for found in tasks))
     if unknown and len(waiting) == len(_targets(step)):
         return Refusal(INVALID, f"probe.taskStatusList names task {unknown[0]}, which no target has: correct the name")
     return all(_holds(job, found, probes) for job, found in zip(targets, tasks, strict=True))
@@ -87,10 +114,6 @@ def _reached(job: Job, task: Task, probe: TaskStatusProbe) -> bool:
     pods = 0 if state is None else sum(state.phase.get(phase, 0) for phase in _COUNTED[probe.phase])
     least = task.replicas if task.min_available is None else task.min_available
     return job.status.state.phase not in phases.FINISHED and pods >= max(least, 1)
-
-
-def _tasks(job: Job) -> dict[str, Task]:
-    return {task.name or f"default{index}": task for index, task in enumerate(job.spec.tasks)}
 
 
 def _targets(step: FlowStep) -> Sequence[str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.objects import JobRecord
 from volcano_py.model.statuses import READY_STATUSES, TaskStatus, members
-from volcano_py.model.sub_groups import SubGroup, SubGroupId, own_sub_group, sub_group, sub_group_of
+from volcano_py.model.sub_groups import PolicyIndex, SubGroup, SubGroupId, own_sub_group, sub_group, sub_group_of
 from volcano_py.snapshot.columns import TaskColumns
 
 _READY: Final = members(READY_STATUSES)
@@ -33,6 +33,7 @@ class JobSubGroups:
         self.rows = rows
         self._tasks = tasks
         self._best_effort = best_effort(rows)
+        self._index = PolicyIndex(record.sub_group_policies)
         found = [self._belongs(row) for row in rows.tolist()]  # a Python loop over the tasks of a job with policies
         ids = sorted({which for which in found if which is not None}, key=self._sort_key)
         self.ids: tuple[SubGroupId | None, ...] = (*ids, *([None] if None in found else []))
@@ -44,7 +45,8 @@ class JobSubGroups:
         """The policy of each group, `OWN` for the job's own, shape (n_groups,)."""
 
     def _belongs(self, row: int) -> SubGroupId | None:
-        return sub_group_of(self.record.sub_group_policies, self._tasks.record(row).label_map)
+        labels = self._tasks.record(row).label_map
+        return sub_group_of(self.record.sub_group_policies, labels, self._index.candidates(labels))
 
     def _sort_key(self, which: SubGroupId) -> tuple[int, int, tuple[str, ...]]:
         return which.policy, self._described(which).match_index, which.values

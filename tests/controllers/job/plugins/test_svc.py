@@ -1,10 +1,14 @@
 """Plugin svc: names, addresses and who may connect."""
 
+import contextlib
+import tracemalloc
+
 import pytest
 
 from tests.controllers.job.plugins.seen import a_vcjob, the_pod
 from volcano_py.api.batch import Job
 from volcano_py.controllers.job.plugins.contract import PluginObject, PluginProblem
+from volcano_py.controllers.job.plugins.hosts import addresses, size_of_addresses
 from volcano_py.controllers.job.plugins.registry import build_plugins
 from volcano_py.kube.resource import CONFIG_MAPS, NETWORK_POLICIES, SERVICES
 
@@ -160,3 +164,33 @@ def test_objects_are_made_once():
     plugins = build_plugins(job)
 
     assert [id(one) for one in plugins.objects(job)] == [id(one) for one in plugins.objects(job)]
+
+
+@pytest.mark.parametrize("plugin", ["svc", "ssh", "tensorflow", "mpi"])
+@pytest.mark.parametrize("template", [{}, {"subdomain": "s" * 100_000}, {"hostname": "h" * 100_000}])
+def test_the_hosts_of_a_job_that_asks_for_200_000_pods_are_never_built(plugin: str, template: dict[str, str]) -> None:
+    """Anybody may create such a job; with a subdomain of 100,000 letters, its hosts would take 20 GB."""
+    job = a_vcjob({plugin: []}, master=1, worker=(200_000, template))
+    pod = {"metadata": {"name": "train-master-0"}, "spec": job.spec.tasks[0].template["spec"]}
+    tracemalloc.start()
+    try:
+        plugins = build_plugins(job)
+        with contextlib.suppress(PluginProblem):
+            plugins.objects(job)
+        with contextlib.suppress(PluginProblem):
+            if plugin != "svc":  # it takes part in the creation of pods only once its objects exist
+                plugins.customize(pod, job, job.spec.tasks[0], 0)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 4_000_000
+
+
+@pytest.mark.parametrize("replicas", [0, 1, 9, 10, 11, 100, 1001])
+@pytest.mark.parametrize("template", [{}, {"subdomain": "\u00e4"}, {"hostname": "h"}])
+def test_the_size_of_a_list_of_addresses_is_known_before_it_is_built(replicas: int, template: dict[str, str]) -> None:
+    job = a_vcjob({}, worker=(replicas, template))
+    (task,) = job.spec.tasks
+
+    assert size_of_addresses(job, task) == len(",".join(addresses(job, task)).encode())

@@ -37,6 +37,24 @@ def addresses(job: Job, task: Task) -> list[str]:
     return [f"{host}.{subdomain}" for host, subdomain in host_names(job, task)]
 
 
+def size_of_addresses(job: Job, task: Task) -> int:
+    """Return how many bytes the addresses of a task have as one text, with a character between two of them.
+
+    A job may ask for 200,000 pods, and templates may have long names. So nothing is built to find out.
+    """
+    if not task.replicas:
+        return 0
+    first = len(first_address(job, task).encode())
+    if _spec(task).get("hostname"):
+        return first  # one address for all pods
+    return task.replicas * first - 1 + _digits(task.replicas)
+
+
+def _digits(count: int) -> int:
+    """Return how many digits the numbers below ``count`` have together."""
+    return sum(count - (10**digit if digit else 0) for digit in range(len(str(max(count - 1, 0)))))
+
+
 def first_address(job: Job, task: Task) -> str:
     """Return the address of pod 0 of a task, whether or not the task has pods."""
     spec = _spec(task)
@@ -49,9 +67,9 @@ def selector(job: Job) -> dict[str, str]:
     return {keys.JOB_NAME: job.metadata.name, keys.JOB_NAMESPACE: job.metadata.namespace}
 
 
-def fits_a_variable(name: str, value: str) -> bool:
-    """Say whether a container can have this variable: Linux starts no program with a longer one."""
-    return len(name) + len(value.encode()) + 2 <= _MAX_VARIABLE_BYTES
+def fits_a_variable(name: str, size: int) -> bool:
+    """Say whether a container can have a variable of so many bytes: Linux starts no program with a longer one."""
+    return len(name) + size + 2 <= _MAX_VARIABLE_BYTES
 
 
 def check_service_name(name: str) -> None:
@@ -63,9 +81,17 @@ def check_service_name(name: str) -> None:
         )
 
 
+def check_lists(what: str, job: Job, lists: int) -> None:
+    """Raise PluginProblem if an object cannot hold so many lists of all addresses, before any is built."""
+    _check(what, lists * sum(size_of_addresses(job, task) for task in job.spec.tasks))
+
+
 def check_size(what: str, data: dict[str, str]) -> None:
     """Raise PluginProblem if an object cannot hold the hosts of the job."""
-    size = sum(len(key) + len(value.encode()) for key, value in data.items())
+    _check(what, sum(len(key) + len(value.encode()) for key, value in data.items()))
+
+
+def _check(what: str, size: int) -> None:
     if size > MAX_OBJECT_BYTES:
         raise PluginProblem(
             f"the hosts of the job take {size} bytes in {what}, which holds at most {MAX_OBJECT_BYTES}: create the "

@@ -17,7 +17,7 @@ from volcano_py.api.batch import Job, Task
 from volcano_py.api.plugin_arguments import Port, parse
 from volcano_py.controllers.job.plugins.containers import ALL, change, own_spec, variable, with_env, with_port
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject
-from volcano_py.controllers.job.plugins.hosts import addresses, fits_a_variable, task_of
+from volcano_py.controllers.job.plugins.hosts import addresses, fits_a_variable, size_of_addresses, task_of
 
 PORT_NAME: Final = "mpijob-port"
 _VARIABLE: Final = "MPI_HOST"
@@ -48,9 +48,8 @@ class Mpi:
             for role, name in (("master", self._arguments.master), ("worker", self._arguments.worker))
             if task_of(job, name) is None
         ]
-        hosts = self._workers(job)
-        if not fits_a_variable(_VARIABLE, hosts):
-            size = f"{len(hosts)} bytes are too many"
+        if not self._fits(job):
+            size = f"{self._size(job)} bytes are too many"
             absent.append(f"a container cannot have variable {_VARIABLE}: {size}; read the file that svc mounts")
         return (*self._unusable, *absent)
 
@@ -64,13 +63,20 @@ class Mpi:
         if task.name == self._arguments.master:
             if task_of(job, self._arguments.worker) is None:
                 return
-            hosts = self._workers(job)
+            hosts = self._workers(job) if self._fits(job) else ""
         port = self._arguments.port
-        if hosts and fits_a_variable(_VARIABLE, hosts):
+        if hosts:
             added = [variable(_VARIABLE, hosts)]
             change(own_spec(pod), lambda container: with_env(with_port(container, PORT_NAME, port), added), ALL)
         else:
             change(own_spec(pod), lambda container: with_port(container, PORT_NAME, port), ALL)
+
+    def _fits(self, job: Job) -> bool:
+        return fits_a_variable(_VARIABLE, self._size(job))
+
+    def _size(self, job: Job) -> int:
+        workers = task_of(job, self._arguments.worker)
+        return 0 if workers is None else size_of_addresses(job, workers)
 
     def _workers(self, job: Job) -> str:
         if self._hosts is None:

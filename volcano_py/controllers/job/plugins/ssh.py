@@ -21,7 +21,7 @@ from volcano_py.api.batch import Job, Task
 from volcano_py.api.plugin_arguments import Port, parse
 from volcano_py.controllers.job.plugins.containers import mount, own_spec
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject
-from volcano_py.controllers.job.plugins.hosts import check_size, host_names
+from volcano_py.controllers.job.plugins.hosts import check_lists, check_size, host_names
 from volcano_py.kube.resource import SECRETS
 
 _ROOT: Final = "/root/.ssh"
@@ -80,6 +80,7 @@ class Ssh:
         mount(own_spec(pod), *self._mounted)
 
     def _new_secret(self, job: Job, key_pair: KeyPair | None) -> PluginObject:
+        check_lists(f"Secret {_secret(job)}", job, 2)  # every host stands in it twice
         data = {_CONFIG: self._client_configuration(job)}
         if key_pair is not None:
             data |= {_PRIVATE: key_pair.private, _PUBLIC: key_pair.public, _AUTHORIZED: key_pair.public}

@@ -23,10 +23,12 @@ from volcano_py.controllers.job.plugins.containers import ALL, EnvVar, change, m
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject
 from volcano_py.controllers.job.plugins.hosts import (
     addresses,
+    check_lists,
     check_service_name,
     check_size,
     fits_a_variable,
     selector,
+    size_of_addresses,
 )
 from volcano_py.kube.resource import CONFIG_MAPS, NETWORK_POLICIES, SERVICES, Resource
 
@@ -61,11 +63,11 @@ class Svc:
         """Return unusable arguments, and variables that are too long."""
         if not self._arguments.inject_hosts_env:
             return self._unusable
-        data = self._hosts(job)
+        sizes = ((size_of_addresses(job, task), *_keys(task)) for task in job.spec.tasks)
         too_long = [
-            f"a container cannot have variable {hosts}: {len(data[hosts])} bytes are too many; read {MOUNT_PATH}/{file}"
-            for file, hosts, _ in map(_keys, job.spec.tasks)
-            if not fits_a_variable(hosts, data[hosts])
+            f"a container cannot have variable {hosts}: {size} bytes are too many; read {MOUNT_PATH}/{file}"
+            for size, file, hosts, _ in sizes
+            if not fits_a_variable(hosts, size)
         ]
         return (*self._unusable, *too_long)
 
@@ -89,6 +91,7 @@ class Svc:
     def _new_objects(self, job: Job) -> tuple[PluginObject, ...]:
         name = job.metadata.name
         check_service_name(name)
+        check_lists(f"ConfigMap {_config_map(job)}", job, 2)
         data = self._hosts(job)
         check_size(f"ConfigMap {_config_map(job)}", data)
         labels = selector(job)
@@ -122,7 +125,7 @@ class Svc:
     def _variables(self, job: Job) -> list[EnvVar]:
         if self._env is None:
             data = self._hosts(job)
-            names = [key for task in job.spec.tasks for key in _keys(task)[1:] if fits_a_variable(key, data[key])]
+            names = [key for task in job.spec.tasks for key in _keys(task)[1:] if fits_a_variable(key, len(data[key]))]
             source = _config_map(job)
             self._env = [
                 {"name": name, "valueFrom": {"configMapKeyRef": {"name": source, "key": name}}} for name in names

@@ -72,14 +72,22 @@ class Tensorflow:
     def _new_cluster(self, job: Job) -> str:
         """Return the JSON of all addresses, which is the same for all pods."""
         tasks = {task.name: task for task in job.spec.tasks if task.replicas}
+        self._check(sum(len(first_address(job, task)) * task.replicas for task in tasks.values() if self._role(task)))
         cluster = {role: self._addresses(job, tasks[name]) for name, role in self._roles.items() if name in tasks}
         text = _json(cluster)
-        if not fits_a_variable(_VARIABLE, text + " " * 128):  # what the place of a pod takes
+        self._check(len(text))
+        return text
+
+    def _role(self, task: Task) -> str:
+        return self._roles.get(task.name, "")
+
+    def _check(self, size: int) -> None:
+        """Refuse a cluster that has so many bytes at least; a job may ask for more pods than memory has room for."""
+        if not fits_a_variable(_VARIABLE, size + 128):  # what the place of a pod takes
             raise PluginProblem(
-                f"{_VARIABLE} would have {len(text)} bytes, and no container can start with a variable that long: "
+                f"{_VARIABLE} would have {size} bytes or more, and no container can start with a variable that long: "
                 "create the job with fewer replicas or with shorter names"
             )
-        return text
 
     def _addresses(self, job: Job, task: Task) -> list[str]:
         """Return an address for each pod, all equal if the template sets the host: positions are numbers of pods."""
