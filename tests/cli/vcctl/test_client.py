@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gzip
 import json
@@ -310,9 +311,11 @@ class Tunnels(BaseHTTPRequestHandler):
 
     destination: ClassVar[int] = 0
     wanted: ClassVar[list[str]] = []
+    users: ClassVar[list[str | None]] = []
 
     def do_CONNECT(self) -> None:
         self.wanted.append(self.path)
+        self.users.append(self.headers.get("Proxy-Authorization"))
         self.send_response(200)
         self.end_headers()
         with socket.create_connection(("127.0.0.1", self.destination), timeout=5) as there:
@@ -399,6 +402,29 @@ def test_the_name_of_the_certificate_is_checked(
                 api.list(VCJOBS)
         api.close()
     assert Tunnels.wanted == ([f"127.0.0.1:{port}"] if through_proxy else [])
+
+
+def test_a_proxy_hears_the_user_and_the_password_of_its_address(certificate: tuple[Path, Path]) -> None:
+    shown, secret = certificate
+    inner = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    inner.load_cert_chain(shown, secret)
+    Handler.answers, Handler.asked, Tunnels.users = [a_list("a")], [], []
+    tls = ssl.create_default_context(cafile=str(shown))
+    with serving(Handler, inner) as port, serving(Tunnels) as proxy:
+        Tunnels.destination = port
+        access = Access(f"https://127.0.0.1:{port}", "", tls, "inner.name", f"http://me:p%40ss@127.0.0.1:{proxy}")
+        api = Api(lambda: access, 3.0)
+        assert len(api.list(VCJOBS)) == 1
+        api.close()
+    assert Tunnels.users == [f"Basic {base64.b64encode(b'me:p@ss').decode()}"]
+
+
+@pytest.mark.parametrize("proxy", ["http://me:secret@proxy:x", "socks5://me:secret@proxy", "https://me:secret@proxy"])
+def test_a_proxy_that_cannot_be_used_is_a_problem_without_its_password(proxy: str) -> None:
+    access = Access("https://api", "", ssl.create_default_context(), "", proxy)
+    with pytest.raises(Problem, match=r"^proxy .*//proxy.* cannot be used") as caught:
+        Api(lambda: access, 3.0).get(VCJOBS, "a", "ns")
+    assert "secret" not in str(caught.value)
 
 
 def test_requests_may_be_sent_during_a_watch(api: Api) -> None:
