@@ -108,6 +108,48 @@ async def test_a_user_that_is_no_map_is_named(tmp_path: Path) -> None:
         await load_credentials(kubeconfig=str(path), environ={})
 
 
+@pytest.mark.parametrize("users", ["", "users: []", "users: [{name: other, user: {token: x}}]"])
+async def test_a_user_that_is_missing_is_named(tmp_path: Path, users: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(
+        "{current-context: c, clusters: [{name: k, cluster: {server: 'https://k'}}], "
+        f"contexts: [{{name: c, context: {{cluster: k, user: gone}}}}], {users}}}"
+    )
+    with pytest.raises(CredentialsError, match=r"does not have the user 'gone' of its context; .* get-users"):
+        await load_credentials(kubeconfig=str(path), environ={})
+
+
+@pytest.mark.parametrize(
+    ("context", "users"),
+    [
+        pytest.param("{cluster: k}", "users: []", id="no-user"),
+        pytest.param("{cluster: k}", "users: null", id="no-users"),
+        pytest.param("{cluster: k, user: u}", "users: [{name: u}]", id="empty-user"),
+        pytest.param("{cluster: k, user: u}", "users: [{name: u, user: null}]", id="null-user"),
+    ],
+)
+async def test_a_context_may_do_without_a_user(tmp_path: Path, context: str, users: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(
+        "{current-context: c, clusters: [{name: k, cluster: {server: 'http://127.0.0.1:8001'}}], "
+        f"contexts: [{{name: c, context: {context}}}], {users}}}"
+    )
+    found = await load_credentials(kubeconfig=str(path), environ={})
+    assert (found.server, found.authorization) == ("http://127.0.0.1:8001", None)
+
+
+async def test_a_user_that_acts_as_another_one_is_refused(tmp_path: Path) -> None:
+    path = write_kubeconfig(tmp_path, user={"token": "t", "as": "viewer"})
+    with pytest.raises(CredentialsError, match="its user acts as another one"):
+        await load_credentials(kubeconfig=str(path), environ={})
+
+
+async def test_a_user_without_a_home_is_told_what_to_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.path.expanduser", str)  # what it returns for a user without an entry in the password file
+    with pytest.raises(CredentialsError, match=r"no Kubernetes cluster is configured: .* ~/.kube/config does not"):
+        await load_credentials(environ={})
+
+
 async def test_without_any_configuration_all_ways_are_named(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match=r"--kubeconfig and \$KUBECONFIG are not set, this is not a pod"):
         await load_credentials(environ={"HOME": str(tmp_path)})

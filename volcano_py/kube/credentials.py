@@ -239,12 +239,12 @@ async def load_credentials(
 
 
 def _default_kubeconfig(environ: Mapping[str, str]) -> Path:
-    home = environ.get("HOME")
-    return (Path(home) if home else Path.home()) / ".kube" / "config"
+    # A container may run as a user without a home; pathlib would raise then.
+    return Path(environ.get("HOME") or os.path.expanduser("~")) / ".kube" / "config"
 
 
 def _require_a_file(path: str, server: str | None, *, is_default: bool) -> None:
-    if any(part and Path(part).expanduser().is_file() for part in path.split(os.pathsep)):
+    if any(part and os.path.isfile(os.path.expanduser(part)) for part in path.split(os.pathsep)):
         return
     if is_default and server:
         raise CredentialsError(
