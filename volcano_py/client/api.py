@@ -175,7 +175,7 @@ class Api:
             while line := answer.readline():
                 yield line.decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"the answer of the API server broke off: {error or type(error).__name__}") from error
+            raise _broken(error) from error
         finally:
             if connection is not None:
                 connection.close()
@@ -225,7 +225,10 @@ class Api:
         answer = self._send(method, path, body, query or {}, content, None, encoding="gzip")
         try:
             found = read(_unpacked(answer))
-        except (OSError, ValueError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise _broken(error) from error
+        except ValueError as error:
             self.close()
             raise self._strange(error) from error
         if not isinstance(found, dict):
@@ -400,6 +403,10 @@ def _said(status: Mapping[str, Any]) -> str:
 def _about(status: Mapping[str, Any]) -> str:
     details = status.get("details") or {}
     return ".".join(str(details[name]) for name in ("kind", "group") if details.get(name))
+
+
+def _broken(error: Exception) -> Unreachable:
+    return Unreachable(f"the answer of the API server broke off: {error or type(error).__name__}")
 
 
 def _unreachable(access: Access, error: Exception) -> str:

@@ -30,6 +30,8 @@ from volcano_py.client.problem import ApiProblem, Problem, Unreachable
 from volcano_py.kube.resource import NODES, PODS, VCJOBS
 
 Answer = tuple[int, bytes]
+CUT = b"..."
+"""What a body ends with that is one byte shorter than the server has promised."""
 GZIP = b"\x1f\x8b"
 """What a packed body begins with."""
 
@@ -50,9 +52,10 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Retry-After", "1")
         if body.startswith(GZIP):
             self.send_header("Content-Encoding", "gzip")
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(body) + body.endswith(CUT)))
         self.end_headers()
         self.wfile.write(body)
+        self.close_connection = body.endswith(CUT)
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -91,6 +94,13 @@ def test_a_list_is_read_page_by_page(api: Api) -> None:
     assert path == "/base/apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs"
     assert query["labelSelector"] == ["x=y"]
     assert headers["Authorization"] == "Bearer secret"
+
+
+def test_an_answer_that_breaks_off_is_no_strange_server(api: Api) -> None:
+    Handler.answers = [(200, b'{"items": [' + CUT)]
+
+    with pytest.raises(Unreachable, match="the answer of the API server broke off"):  # `vcctl job wait` asks again
+        api.list(VCJOBS)
 
 
 def test_a_list_that_is_too_old_to_go_on_is_read_again_in_one_piece(api: Api) -> None:
