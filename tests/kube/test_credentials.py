@@ -15,6 +15,7 @@ from tests.kube.identities import Doorkeeper, encoded, knock, server_context, wr
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials, CredentialsError, load_credentials
+from volcano_py.kube.kubeconfig import Kubeconfig
 from volcano_py.runtime.clock import FakeClock
 
 # Where the server is
@@ -39,6 +40,24 @@ async def test_a_context_chooses_another_cluster(tmp_path: Path) -> None:
     path = write_kubeconfig(tmp_path)
 
     assert (await load_credentials(kubeconfig=str(path), context="other", environ={})).server.startswith("http://other")
+
+
+async def test_the_token_of_another_context_is_not_shown_to_the_first_server(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(
+        "{current-context: a, clusters: [{name: a, cluster: {server: 'http://a'}}, {name: b, cluster: {server: 'http://b'}}],"
+        " contexts: [{name: a, context: {cluster: a, user: a}}, {name: b, context: {cluster: b, user: b}}],"
+        " users: [{name: a, user: {token: one}}, {name: b, user: {token: two}}]}"
+    )
+    source = Kubeconfig(str(path), None, None, {}, 5.0)
+    await source.open()
+
+    path.write_text(path.read_text().replace("current-context: a", "current-context: b").replace("one", "new"))
+    assert (await source.read(force=True)).authorization == "Bearer new"
+
+    path.write_text(path.read_text().replace("http://a", "http://c"))
+    with pytest.raises(CredentialsError, match="names another server now, http://c: restart this process"):
+        await source.read(force=True)
 
 
 async def test_a_given_server_replaces_the_one_of_the_kubeconfig(tmp_path: Path) -> None:

@@ -139,11 +139,13 @@ class Kubeconfig:
                 f"kubeconfig {self._path}: {server!r}, the server of the cluster, is not the address of an API server: "
                 "write http://HOST:PORT or https://HOST:PORT"
             )
-        if not self.server:  # connections go to this server, even if the file names another one later
+        if not self.server:
             self.server = server
             self.tls = tls_context(server, settings, f"kubeconfig {self._path}")
-        if server == self.server:
-            self._authorities.follow(self.tls, settings.ssl_ca_cert)
+        elif server != self.server:  # connections go on to the first server, and this token is not for it
+            raise CredentialsError(f"it names another server now, {server}: restart this process to go there")
+        self._context = loader._current_context["name"]  # `kubectl config use-context` is meant for others
+        self._authorities.follow(self.tls, settings.ssl_ca_cert)
         self._loader, self._settings, self._plugin = loader, settings, plugin
         if plugin is not None and plugin.wants_cluster:
             self._cluster = self._cluster_info(loader._cluster.value)
