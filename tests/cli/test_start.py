@@ -47,6 +47,35 @@ def test_a_signal_during_loading_ends_the_program_without_a_traceback(script: st
     assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "")
 
 
+def _help_of(script: str, stdout: int | None, before: str = "") -> tuple[int, str]:
+    program = f"{before}\nfrom volcano_py.cli import start\nimport sys\nsys.exit(start.{script}())"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "--help"],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": ""},
+    )
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize(("script", "code"), [("volcano_py", 128 + signal.SIGPIPE), ("vcctl", 0)])
+def test_a_reader_that_has_seen_enough_ends_a_program_without_a_complaint(script: str, code: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        assert _help_of(script, writing) == (code, "")
+    finally:
+        os.close(writing)
+
+
+@pytest.mark.parametrize("script", ["volcano_py", "vcctl"])
+def test_a_program_does_not_need_an_output(script: str) -> None:
+    assert _help_of(script, None, "import sys; sys.stdout = None") == (0, "")
+
+
 @pytest.mark.parametrize("script", ["vc-scheduler", "vc-controller-manager", "vc-webhook-manager"])
 def test_a_hangup_during_loading_does_not_end_a_daemon(script: str) -> None:
     module = script.replace("-", "_")

@@ -8,7 +8,7 @@ import pytest
 
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.errors import ConnectionFailed
+from volcano_py.kube.errors import ConnectionFailed, Gone, Timeout
 from volcano_py.kube.resource import PODS
 from volcano_py.kube.transport import Stream
 
@@ -75,3 +75,28 @@ async def test_a_spoiled_answer_over_the_session_of_aiohttp_fails(*, ends: bool)
     async with serving(*pieces, ends=ends) as address, a_client(address, compress=True) as client:
         with pytest.raises(ConnectionFailed):
             await client.list_bytes(PODS, {})
+
+
+REFUSAL = (
+    b'{"kind":"Status","message":"too large","code":504,"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}'
+)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_a_refusal_of_a_watch_that_comes_in_pieces_is_read_to_its_end(*, ends: bool) -> None:
+    head = b"HTTP/1.1 504 Gateway Timeout\r\nContent-Length: %d\r\n\r\n" % len(REFUSAL)
+    pieces = ((0.0, head + REFUSAL[:30]), (0.05, REFUSAL[30:]))
+    async with serving(*pieces, ends=ends) as address, a_client(address) as client:
+        with pytest.raises(Timeout, match="too large") as caught:
+            async with client.watch(PODS, {}, lasts_s=60.0, stall_s=30.0):
+                pass
+    assert caught.value.details is not None
+    assert caught.value.details.causes[0].reason == "ResourceVersionTooLarge"
+
+
+async def test_a_refusal_of_a_watch_that_breaks_off_counts_without_its_text() -> None:
+    head = b"HTTP/1.1 410 Gone\r\nContent-Length: 999\r\n\r\n"
+    async with serving((0.0, head + REFUSAL[:30]), ends=True) as address, a_client(address) as client:
+        with pytest.raises(Gone):
+            async with client.watch(PODS, {}, lasts_s=60.0, stall_s=30.0):
+                pass

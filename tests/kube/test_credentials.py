@@ -15,6 +15,7 @@ from tests.kube.identities import Doorkeeper, encoded, knock, server_context, wr
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials, CredentialsError, load_credentials
+from volcano_py.kube.kubeconfig import Kubeconfig
 from volcano_py.runtime.clock import FakeClock
 
 # Where the server is
@@ -39,6 +40,24 @@ async def test_a_context_chooses_another_cluster(tmp_path: Path) -> None:
     path = write_kubeconfig(tmp_path)
 
     assert (await load_credentials(kubeconfig=str(path), context="other", environ={})).server.startswith("http://other")
+
+
+async def test_the_token_of_another_context_is_not_shown_to_the_first_server(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(
+        "{current-context: a, clusters: [{name: a, cluster: {server: 'http://a'}}, {name: b, cluster: {server: 'http://b'}}],"
+        " contexts: [{name: a, context: {cluster: a, user: a}}, {name: b, context: {cluster: b, user: b}}],"
+        " users: [{name: a, user: {token: one}}, {name: b, user: {token: two}}]}"
+    )
+    source = Kubeconfig(str(path), None, None, {}, 5.0)
+    await source.open()
+
+    path.write_text(path.read_text().replace("current-context: a", "current-context: b").replace("one", "new"))
+    assert (await source.read(force=True)).authorization == "Bearer new"
+
+    path.write_text(path.read_text().replace("http://a", "http://c"))
+    with pytest.raises(CredentialsError, match="names another server now, http://c: restart this process"):
+        await source.read(force=True)
 
 
 async def test_a_given_server_replaces_the_one_of_the_kubeconfig(tmp_path: Path) -> None:
@@ -106,6 +125,48 @@ async def test_a_user_that_is_no_map_is_named(tmp_path: Path) -> None:
     path.write_text("{current-context: c, contexts: [{name: c, context: {user: u}}], users: [{name: u, user: text}]}")
     with pytest.raises(CredentialsError, match="the user 'u' is no map; correct users"):
         await load_credentials(kubeconfig=str(path), environ={})
+
+
+@pytest.mark.parametrize("users", ["", "users: []", "users: [{name: other, user: {token: x}}]"])
+async def test_a_user_that_is_missing_is_named(tmp_path: Path, users: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(
+        "{current-context: c, clusters: [{name: k, cluster: {server: 'https://k'}}], "
+        f"contexts: [{{name: c, context: {{cluster: k, user: gone}}}}], {users}}}"
+    )
+    with pytest.raises(CredentialsError, match=r"does not have the user 'gone' of its context; .* get-users"):
+        await load_credentials(kubeconfig=str(path), environ={})
+
+
+@pytest.mark.parametrize(
+    ("context", "users"),
+    [
+        pytest.param("{cluster: k}", "users: []", id="no-user"),
+        pytest.param("{cluster: k}", "users: null", id="no-users"),
+        pytest.param("{cluster: k, user: u}", "users: [{name: u}]", id="empty-user"),
+        pytest.param("{cluster: k, user: u}", "users: [{name: u, user: null}]", id="null-user"),
+    ],
+)
+async def test_a_context_may_do_without_a_user(tmp_path: Path, context: str, users: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(
+        "{current-context: c, clusters: [{name: k, cluster: {server: 'http://127.0.0.1:8001'}}], "
+        f"contexts: [{{name: c, context: {context}}}], {users}}}"
+    )
+    found = await load_credentials(kubeconfig=str(path), environ={})
+    assert (found.server, found.authorization) == ("http://127.0.0.1:8001", None)
+
+
+async def test_a_user_that_acts_as_another_one_is_refused(tmp_path: Path) -> None:
+    path = write_kubeconfig(tmp_path, user={"token": "t", "as": "viewer"})
+    with pytest.raises(CredentialsError, match="its user acts as another one"):
+        await load_credentials(kubeconfig=str(path), environ={})
+
+
+async def test_a_user_without_a_home_is_told_what_to_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.path.expanduser", str)  # what it returns for a user without an entry in the password file
+    with pytest.raises(CredentialsError, match=r"no Kubernetes cluster is configured: .* ~/.kube/config does not"):
+        await load_credentials(environ={})
 
 
 async def test_without_any_configuration_all_ways_are_named(tmp_path: Path) -> None:

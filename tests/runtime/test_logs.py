@@ -66,6 +66,7 @@ def test_the_console_format_is_for_people() -> None:
         pytest.param({"headers": {"authorization": "hush"}}, "hush", id="key-inside-a-value"),
         pytest.param({"users": [{"password": "hush"}]}, "hush", id="key-inside-a-list"),
         pytest.param({"client_key_data": "hush"}, "hush", id="client-key"),
+        pytest.param({"why": "http://me:hush@prometheus:9090 failed"}, "hush", id="password-in-address"),
         pytest.param({"error": "sent Bearer abc.def-123 and failed"}, "abc.def-123", id="bearer-in-text"),
         pytest.param({"error": "Authorization: Basic dXNlcjpwYXNz"}, "dXNlcjpwYXNz", id="basic-in-text"),
         pytest.param({"error": "eyJhbGciOi.eyJzdWIi.c2ln refused"}, "eyJzdWIi", id="bare-token-in-text"),

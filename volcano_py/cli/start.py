@@ -15,6 +15,8 @@ from functools import partial
 from importlib import import_module
 from types import FrameType
 
+from volcano_py.cli.output import abandon_output, prepare_output
+
 
 def _begin(module: str, *, daemon: bool = False) -> int:
     """Run ``main()`` of a module; return the exit code.
@@ -25,7 +27,15 @@ def _begin(module: str, *, daemon: bool = False) -> int:
         signal.signal(number, _end)
     if daemon:
         signal.signal(signal.SIGHUP, _go_on)
-    code: int = import_module(module).main()
+    prepare_output()
+    try:
+        try:
+            code: int = import_module(module).main()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough (`| head`)
+        abandon_output()
+        return 128 + signal.SIGPIPE
     return code
 
 

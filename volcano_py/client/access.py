@@ -17,6 +17,7 @@ import yaml
 
 from volcano_py.client.problem import Problem, in_one_line
 from volcano_py.kube.address import is_address
+from volcano_py.kube.impersonation import impersonation
 from volcano_py.kube.proxy import proxy_from_environment
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -50,19 +51,25 @@ def find_access(
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Access:
     """Find the server: flags, then $KUBECONFIG, then the pod's ServiceAccount, then ~/.kube/config."""
-    if server and "://" not in server:
-        server = f"http://{server}"  # as kubectl does
-    if server and not is_address(server):
+    plain = _with_scheme(server, secure=False)
+    if server and not is_address(plain):
         raise Problem(f"{server!r} is not the address of an API server: write http://HOST:PORT or https://HOST:PORT")
     named = kubeconfig or environ.get("KUBECONFIG", "")
-    if server.startswith("http://") and not named and not context:
-        return Access(server.rstrip("/"), proxy=proxy_from_environment(server, environ) or "", origin="--master")
+    if plain.startswith("http://") and not named and not context:
+        return Access(plain.rstrip("/"), proxy=proxy_from_environment(plain, environ) or "", origin="--master")
     if not named and not context and environ.get(_IN_CLUSTER):
         return _in_cluster(server, environ, service_account)
     found, default = _files(kubeconfig, environ)
     if not found:
         raise Problem(_no_file(named, default, kubeconfig, server))
     return _from_kubeconfig(found, context, server, environ)
+
+
+def _with_scheme(server: str, *, secure: bool) -> str:
+    """Return an address; without a scheme it is HTTP unless certificates are named, as for kubectl."""
+    if not server or "://" in server:
+        return server
+    return f"{'https' if secure else 'http'}://{server}"
 
 
 def context_names(kubeconfig: str = "", environ: Mapping[str, str] = os.environ) -> list[str]:
@@ -73,9 +80,10 @@ def context_names(kubeconfig: str = "", environ: Mapping[str, str] = os.environ)
 
 def _files(kubeconfig: str, environ: Mapping[str, str]) -> tuple[list[Path], str]:
     """Return the kubeconfig files that exist, and the one that counts if nothing names another."""
-    default = str(Path(environ.get("HOME") or Path.home()) / ".kube" / "config")
+    # A container may run as a user without a home; pathlib would raise then.
+    default = str(Path(environ.get("HOME") or os.path.expanduser("~")) / ".kube" / "config")
     named = [kubeconfig] if kubeconfig else (environ.get("KUBECONFIG") or default).split(os.pathsep)
-    paths = [Path(part).expanduser() for part in named if part]
+    paths = [Path(os.path.expanduser(part)) for part in named if part]
     return [path for path in paths if path.is_file()], default
 
 
@@ -122,7 +130,7 @@ class _Entry(NamedTuple):
     def data(self, name: str) -> bytes:
         """Return the content of ``name-data`` or of the file ``name``; data win, as in kubectl."""
         if inline := self.text(f"{name}-data"):
-            return base64.b64decode(inline, validate=False)
+            return base64.b64decode("".join(inline.split()), validate=True)
         return Path(path).read_bytes() if (path := self.path(name)) else b""
 
 
@@ -137,16 +145,23 @@ def _from_kubeconfig(paths: list[Path], context: str, server: str, environ: Mapp
         raise Problem(f"{origin} does not have context {wanted!r}; `kubectl config get-contexts` lists those it has")
     cluster = _entry(documents, "clusters", "cluster", chosen.text("cluster"))
     user = _entry(documents, "users", "user", chosen.text("user"))
+    if user is None and chosen.text("user"):
+        raise Problem(
+            f"{origin} does not have the user {chosen.text('user')!r} of context {wanted!r}; "
+            "`kubectl config get-users` lists those it has"
+        )
+    if user is not None and (why := impersonation(user.fields)):
+        raise Problem(f"{origin}: {why}")
     address = server or (cluster.text("server") if cluster else "")
     if not address:
         raise Problem(f"{origin}: the cluster of context {wanted!r} names no server")
-    address = address if "://" in address else f"http://{address}"
+    empty = _Entry({}, Path())
+    address = _with_scheme(address, secure=_names_certificates(cluster or empty, user or empty))
     if not is_address(address):
         raise Problem(
             f"{origin}: the cluster of context {wanted!r} has the server {address!r}, which is not the address of an "
             "API server: write http://HOST:PORT or https://HOST:PORT"
         )
-    empty = _Entry({}, Path())
     try:
         return _of_context(address.rstrip("/"), cluster or empty, user or empty, origin, paths, wanted, environ)
     except (OSError, ValueError) as error:
@@ -175,6 +190,13 @@ def _entry(documents: list[tuple[Mapping[str, Any], Path]], section: str, field:
                     raise Problem(f"a kubeconfig in {folder} has a {field} {name!r} that is no map; correct {section}")
                 return _Entry(fields, folder)
     return None
+
+
+def _names_certificates(cluster: _Entry, user: _Entry) -> bool:
+    """Say whether a context is for TLS; a token must then not be sent over HTTP."""
+    names = ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify")
+    shown = ("client-certificate", "client-certificate-data")
+    return any(map(cluster.fields.get, names)) or any(map(user.fields.get, shown))
 
 
 def _of_context(

@@ -3,6 +3,7 @@
 Each request has a time limit. An answer that is not 2xx becomes an `ApiProblem` with the server's own sentence.
 """
 
+import base64
 import http.client
 import json
 import re
@@ -12,11 +13,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 from volcano_py.api.nesting import decoded
 from volcano_py.client.access import Access
 from volcano_py.client.problem import ApiProblem, Problem, Unreachable
+from volcano_py.kube.proxy import objection, without_password
 from volcano_py.kube.resource import Resource
 
 Obj = dict[str, Any]
@@ -173,7 +175,7 @@ class Api:
             while line := answer.readline():
                 yield line.decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"the answer of the API server broke off: {error or type(error).__name__}") from error
+            raise _broken(error) from error
         finally:
             if connection is not None:
                 connection.close()
@@ -223,7 +225,10 @@ class Api:
         answer = self._send(method, path, body, query or {}, content, None, encoding="gzip")
         try:
             found = read(_unpacked(answer))
-        except (OSError, ValueError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise _broken(error) from error
+        except ValueError as error:
             self.close()
             raise self._strange(error) from error
         if not isinstance(found, dict):
@@ -314,16 +319,7 @@ def _connect(access: Access, timeout_s: float) -> http.client.HTTPConnection:
     parts = urlsplit(access.server)
     host, port = parts.hostname or "", parts.port
     if access.proxy:
-        proxy = urlsplit(access.proxy)
-        if proxy.scheme != "http":
-            raise Problem(
-                f"proxy {access.proxy} cannot be used: vcctl takes only http:// proxies; choose one or set NO_PROXY"
-            )
-        if access.tls is None:
-            raise Problem(f"{access.server} is behind proxy {access.proxy}; use https, or set NO_PROXY for it")
-        through = _Tunnel(proxy.hostname or "", proxy.port, access.tls, access.tls_server_name or host, timeout_s)
-        through.set_tunnel(host, port or 443)
-        return through
+        return _through_proxy(access, access.proxy, host, port or 443, timeout_s)
     if access.tls is None:
         return http.client.HTTPConnection(host, port, timeout=timeout_s)
     if access.tls_server_name:
@@ -331,11 +327,28 @@ def _connect(access: Access, timeout_s: float) -> http.client.HTTPConnection:
     return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=access.tls)
 
 
+def _through_proxy(access: Access, proxy: str, host: str, port: int, timeout_s: float) -> http.client.HTTPConnection:
+    shown, parts = without_password(proxy), urlsplit(proxy)
+    if why := objection(proxy):
+        raise Problem(why)
+    if parts.scheme != "http":
+        raise Problem(f"proxy {shown} cannot be used: vcctl takes only http:// proxies; choose one or set NO_PROXY")
+    if access.tls is None:
+        raise Problem(f"{access.server} is behind proxy {shown}; use https, or set NO_PROXY for it")
+    headers = {}
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+        headers["Proxy-Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    through = _Tunnel(parts.hostname or "", parts.port, access.tls, access.tls_server_name or host, timeout_s)
+    through.set_tunnel(host, port, headers)
+    return through
+
+
 class _Tunnel(http.client.HTTPConnection):
     """TLS to the server inside of a tunnel through a plain proxy."""
 
     def __init__(self, host: str, port: int | None, tls: ssl.SSLContext, name: str, timeout_s: float) -> None:
-        super().__init__(host, port or 3128, timeout=timeout_s)
+        super().__init__(host, port or 80, timeout=timeout_s)
         self._tls, self._name = tls, name
 
     def connect(self) -> None:
@@ -390,6 +403,10 @@ def _said(status: Mapping[str, Any]) -> str:
 def _about(status: Mapping[str, Any]) -> str:
     details = status.get("details") or {}
     return ".".join(str(details[name]) for name in ("kind", "group") if details.get(name))
+
+
+def _broken(error: Exception) -> Unreachable:
+    return Unreachable(f"the answer of the API server broke off: {error or type(error).__name__}")
 
 
 def _unreachable(access: Access, error: Exception) -> str:

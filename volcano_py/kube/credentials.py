@@ -19,7 +19,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
 
@@ -29,7 +28,7 @@ from volcano_py.kube.blocking import Blocking
 from volcano_py.kube.identity import Authorities, Identity, tls_context, too_slow
 from volcano_py.kube.identity import CredentialsError as CredentialsError
 from volcano_py.kube.kubeconfig import Kubeconfig
-from volcano_py.kube.proxy import proxy_from_environment
+from volcano_py.kube.proxy import objection, proxy_from_environment
 from volcano_py.runtime.clock import Clock, RealClock
 
 log = structlog.get_logger()
@@ -240,12 +239,12 @@ async def load_credentials(
 
 
 def _default_kubeconfig(environ: Mapping[str, str]) -> Path:
-    home = environ.get("HOME")
-    return (Path(home) if home else Path.home()) / ".kube" / "config"
+    # A container may run as a user without a home; pathlib would raise then.
+    return Path(environ.get("HOME") or os.path.expanduser("~")) / ".kube" / "config"
 
 
 def _require_a_file(path: str, server: str | None, *, is_default: bool) -> None:
-    if any(part and Path(part).expanduser().is_file() for part in path.split(os.pathsep)):
+    if any(part and os.path.isfile(os.path.expanduser(part)) for part in path.split(os.pathsep)):
         return
     if is_default and server:
         raise CredentialsError(
@@ -335,6 +334,6 @@ async def _from_service_account(
 
 
 def _checked_proxy(proxy: str | None) -> str | None:
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
-        raise CredentialsError(f"proxy {proxy} cannot be used: only http:// and https:// proxies are supported")
+    if proxy and (why := objection(proxy)):
+        raise CredentialsError(why)
     return proxy

@@ -27,6 +27,7 @@ from volcano_py.kube.identity import (
     tls_context,
     too_slow,
 )
+from volcano_py.kube.impersonation import impersonation
 from volcano_py.kube.proxy import proxy_from_environment
 
 _MALFORMED = (
@@ -117,7 +118,12 @@ class Kubeconfig:
             config_persister=files.save_changes,
         )
         plugin, user = None, loader._user
-        if user is not None and "exec" in user and loader.provider not in ("gcp", "oidc"):
+        if user is None:
+            self._require_no_user(loader._current_context["context"])
+            user = loader._user = ConfigNode("user", {}, self._path)  # the library cannot do without one
+        if why := impersonation(user.value):
+            raise CredentialsError(f"kubeconfig {self._path}: {why}")
+        if "exec" in user and loader.provider not in ("gcp", "oidc"):
             folder = Path(user.path or "").absolute().parent
             plugin = plugin_of(user.value["exec"], f"kubeconfig {self._path}", str(folder))
             # The plugin gives the identity, but the section may add a certificate. The file is not changed.
@@ -133,25 +139,42 @@ class Kubeconfig:
                 f"kubeconfig {self._path}: {server!r}, the server of the cluster, is not the address of an API server: "
                 "write http://HOST:PORT or https://HOST:PORT"
             )
-        if not self.server:  # connections go to this server, even if the file names another one later
+        if not self.server:
             self.server = server
             self.tls = tls_context(server, settings, f"kubeconfig {self._path}")
-        if server == self.server:
-            self._authorities.follow(self.tls, settings.ssl_ca_cert)
+        elif server != self.server:  # connections go on to the first server, and this token is not for it
+            raise CredentialsError(f"it names another server now, {server}: restart this process to go there")
+        self._context = loader._current_context["name"]  # `kubectl config use-context` is meant for others
+        self._authorities.follow(self.tls, settings.ssl_ca_cert)
         self._loader, self._settings, self._plugin = loader, settings, plugin
         if plugin is not None and plugin.wants_cluster:
             self._cluster = self._cluster_info(loader._cluster.value)
         self._show_certificate()
 
     def _require_maps(self, document: Mapping[str, Any]) -> None:
-        """Refuse users, clusters and contexts that are no maps, for which the library has no sentence."""
+        """Refuse users, clusters and contexts that are no maps, for which the library has no sentence.
+
+        A user without fields gets an empty map.
+        """
         for field in ("user", "cluster", "context"):
             for one in document.get(f"{field}s") or ():
                 entry = getattr(one, "value", one)
-                if isinstance(entry, dict) and not isinstance(entry.get(field) or {}, dict):
+                if not isinstance(entry, dict):
+                    continue
+                if not isinstance(entry.get(field) or {}, dict):
                     raise CredentialsError(
                         f"kubeconfig {self._path}: the {field} {entry.get('name')!r} is no map; correct {field}s"
                     )
+                if field == "user" and not entry.get(field):
+                    entry[field] = {}  # nobody, as in kubectl
+
+    def _require_no_user(self, context: Any) -> None:
+        """Refuse a context with the name of a user that the file does not have."""
+        if name := context.safe_get("user"):
+            raise CredentialsError(
+                f"kubeconfig {self._path} does not have the user {name!r} of its context; `kubectl config get-users` "
+                "lists those it has"
+            )
 
     def _read_user(self) -> None:
         """Read token and certificate files, or have the library renew a token (called in a thread)."""

@@ -8,7 +8,7 @@ a proxy or compression. Watches use separate connections, so that they never wai
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from volcano_py.kube.sockets import attentive_socket
 READ_BUFFER = 2**21  # a watch line holds one whole object, and etcd allows 1.5 MiB
 _UNAUTHORIZED = 401
 STREAM_GRACE_S = 5.0  # if the server does not end a watch in time, we end it this much later
+_REFUSAL_S = 5.0  # for the body of a refusal; after this time, what has come must do
 _STREAMS_KEPT_S = 1.0  # a watch is resumed over the same connection within this time, otherwise over a new one
 
 RequestObserver = Callable[[str, str, int, float], None]
@@ -217,7 +218,9 @@ class Transport:
         stream = Stream(response, call, stall_s, self.server)
         try:
             if status != 200:
-                raise errors.from_answer(call.verb, call.path, status, await stream.read(), response.headers)
+                raise errors.from_answer(
+                    call.verb, call.path, status, await _refusal(stream, min(open_s, _REFUSAL_S)), response.headers
+                )
             yield stream
         finally:
             response.close()  # the rest of the body is not read, so the connection cannot be used again
@@ -352,6 +355,16 @@ def _end_body_with_connection(response: aiohttp.ClientResponse) -> None:
 
 def _forget(closed: "asyncio.Future[None]", lost: Callable[["asyncio.Future[None] | None"], None]) -> None:
     closed.remove_done_callback(lost)
+
+
+async def _refusal(stream: Stream, limit_s: float) -> bytes:
+    """Return the body of an answer that is no watch; it may come in pieces, and its status counts without it."""
+    body = b""
+    with suppress(errors.ApiError, TimeoutError):
+        async with asyncio.timeout(limit_s):
+            while len(body) < READ_BUFFER and (piece := await stream.read()):
+                body += piece
+    return body
 
 
 async def _read(body: Awaitable[bytes]) -> bytes:

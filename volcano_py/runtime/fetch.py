@@ -60,7 +60,7 @@ class Fetcher:
     async def _send(self, method: str, url: str, **options: Any) -> bytes:
         if self._session is None:
             raise RuntimeError("the Fetcher is not open: use it in `async with`")
-        server = urlsplit(url).netloc
+        server = urlsplit(url).netloc.rpartition("@")[2]  # without a user and a password
         try:
             async with self._session.request(method, url, **options) as response:
                 body = await self._body(response, server)

@@ -21,6 +21,7 @@ _SECRET_KEY = re.compile(
 )
 _SECRET_TEXT = re.compile(r"\b(Bearer|Basic)(\s+)[A-Za-z0-9._~+/=-]+", re.IGNORECASE)
 _JWT = re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_USER_INFO = re.compile(r"://[^\s/'\"]*@")  # of an address, such as that of a proxy
 _MAX_DEPTH = 4  # of nested values that are searched for secrets
 
 
@@ -73,6 +74,8 @@ def _is_secret(key: str, value: Any) -> bool:
 
 def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, str):
+        if "@" in value:
+            value = _USER_INFO.sub(f"://{REDACTED}@", value)
         if "earer" not in value and "asic" not in value and "eyJ" not in value and "EARER" not in value:
             return value  # the usual case, without a regular expression
         return _JWT.sub(REDACTED, _SECRET_TEXT.sub(rf"\1\2{REDACTED}", value))

@@ -146,3 +146,55 @@ def test_a_proxy_comes_from_the_environment(tmp_path: Path) -> None:
 
     assert found(write(tmp_path / "k", server="https://two"), environ).proxy == "http://proxy:3128"
     assert found(write(tmp_path / "k", server="https://one.internal"), environ).proxy == ""
+
+
+def test_a_user_without_a_home_needs_none_with_a_kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.path.expanduser", str)  # what it returns for a user without an entry in the password file
+    monkeypatch.delenv("HOME", raising=False)
+
+    assert found(write(tmp_path / "k", server="http://flag")).server == "http://flag"
+    with pytest.raises(Problem, match=r"no Kubernetes cluster is configured: .* ~/.kube/config does not exist"):
+        found()
+    with pytest.raises(Problem, match="kubeconfig ~nobody/config does not exist"):
+        found("~nobody/config")
+
+
+@pytest.mark.parametrize(
+    ("insecure", "server", "address"),
+    [
+        (False, "", "http://api:6443"),
+        (True, "", "https://api:6443"),  # a token must not be sent over HTTP then
+        (False, "other:1", "http://other:1"),
+        (True, "other:1", "https://other:1"),
+        (True, "http://other:1", "http://other:1"),
+    ],
+)
+def test_an_address_without_a_scheme_is_https_if_its_context_is_for_tls(
+    tmp_path: Path, insecure: bool, server: str, address: str
+) -> None:
+    path = write(tmp_path / "k", server="api:6443", token="t")
+    document = yaml.safe_load(path.read_text())
+    document["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = insecure
+    path.write_text(yaml.safe_dump(document))
+
+    assert found(path, server=server).server == address
+
+
+@pytest.mark.parametrize("field", ["as", "as-uid", "as-groups"])
+def test_a_user_that_acts_as_another_one_is_refused(tmp_path: Path, field: str) -> None:
+    path = write(tmp_path / "k", token="t", **{field: ["viewer"]})
+    with pytest.raises(Problem, match=f"its user acts as another one \\(`{field}`\\), which is not supported"):
+        found(path)
+
+
+def test_a_user_that_is_missing_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "k", token="t")
+    path.write_text(path.read_text().replace("user: a", "user: gone"))
+    with pytest.raises(Problem, match=r"does not have the user 'gone' of context 'a'; .* get-users"):
+        found(path)
+
+
+def test_data_that_are_not_base64_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "k", **{"client-certificate-data": "!!!", "client-key-data": "!!!"})
+    with pytest.raises(Problem, match=r"cannot be used: .*base64"):
+        found(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gzip
 import json
@@ -29,6 +30,8 @@ from volcano_py.client.problem import ApiProblem, Problem, Unreachable
 from volcano_py.kube.resource import NODES, PODS, VCJOBS
 
 Answer = tuple[int, bytes]
+CUT = b"..."
+"""What a body ends with that is one byte shorter than the server has promised."""
 GZIP = b"\x1f\x8b"
 """What a packed body begins with."""
 
@@ -49,9 +52,10 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Retry-After", "1")
         if body.startswith(GZIP):
             self.send_header("Content-Encoding", "gzip")
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(body) + body.endswith(CUT)))
         self.end_headers()
         self.wfile.write(body)
+        self.close_connection = body.endswith(CUT)
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -90,6 +94,13 @@ def test_a_list_is_read_page_by_page(api: Api) -> None:
     assert path == "/base/apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs"
     assert query["labelSelector"] == ["x=y"]
     assert headers["Authorization"] == "Bearer secret"
+
+
+def test_an_answer_that_breaks_off_is_no_strange_server(api: Api) -> None:
+    Handler.answers = [(200, b'{"items": [' + CUT)]
+
+    with pytest.raises(Unreachable, match="the answer of the API server broke off"):  # `vcctl job wait` asks again
+        api.list(VCJOBS)
 
 
 def test_a_list_that_is_too_old_to_go_on_is_read_again_in_one_piece(api: Api) -> None:
@@ -310,9 +321,11 @@ class Tunnels(BaseHTTPRequestHandler):
 
     destination: ClassVar[int] = 0
     wanted: ClassVar[list[str]] = []
+    users: ClassVar[list[str | None]] = []
 
     def do_CONNECT(self) -> None:
         self.wanted.append(self.path)
+        self.users.append(self.headers.get("Proxy-Authorization"))
         self.send_response(200)
         self.end_headers()
         with socket.create_connection(("127.0.0.1", self.destination), timeout=5) as there:
@@ -399,6 +412,29 @@ def test_the_name_of_the_certificate_is_checked(
                 api.list(VCJOBS)
         api.close()
     assert Tunnels.wanted == ([f"127.0.0.1:{port}"] if through_proxy else [])
+
+
+def test_a_proxy_hears_the_user_and_the_password_of_its_address(certificate: tuple[Path, Path]) -> None:
+    shown, secret = certificate
+    inner = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    inner.load_cert_chain(shown, secret)
+    Handler.answers, Handler.asked, Tunnels.users = [a_list("a")], [], []
+    tls = ssl.create_default_context(cafile=str(shown))
+    with serving(Handler, inner) as port, serving(Tunnels) as proxy:
+        Tunnels.destination = port
+        access = Access(f"https://127.0.0.1:{port}", "", tls, "inner.name", f"http://me:p%40ss@127.0.0.1:{proxy}")
+        api = Api(lambda: access, 3.0)
+        assert len(api.list(VCJOBS)) == 1
+        api.close()
+    assert Tunnels.users == [f"Basic {base64.b64encode(b'me:p@ss').decode()}"]
+
+
+@pytest.mark.parametrize("proxy", ["http://me:secret@proxy:x", "socks5://me:secret@proxy", "https://me:secret@proxy"])
+def test_a_proxy_that_cannot_be_used_is_a_problem_without_its_password(proxy: str) -> None:
+    access = Access("https://api", "", ssl.create_default_context(), "", proxy)
+    with pytest.raises(Problem, match=r"^proxy .*//proxy.* cannot be used") as caught:
+        Api(lambda: access, 3.0).get(VCJOBS, "a", "ns")
+    assert "secret" not in str(caught.value)
 
 
 def test_requests_may_be_sent_during_a_watch(api: Api) -> None:

@@ -92,6 +92,11 @@ def logged(line: str, texts: Mapping[str, str | None] = TEXTS) -> tuple[str, lis
     return out.getvalue(), api.asked
 
 
+def test_logs_are_in_the_order_of_the_indices_also_if_one_is_no_number() -> None:
+    texts = {"train-ps-mine": "x\n", "train-ps-10": "b\n", "train-ps-2": "a\n"}
+    assert logged("", texts)[0].splitlines() == ["[train-ps-2] a", "[train-ps-10] b", "[train-ps-mine] x"]
+
+
 def test_logs_of_a_job_name_the_pod_in_every_line() -> None:
     assert logged("")[0] == ("[train-ps-0] p0\n[train-worker-0] w0\n[train-worker-1] w1\n[train-worker-1] end\n")
 

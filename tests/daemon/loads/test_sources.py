@@ -171,6 +171,15 @@ async def test_a_slow_server_is_not_waited_for() -> None:
             await fetcher.get(url, {})
 
 
+async def test_a_password_in_an_address_is_not_told() -> None:
+    async def say(request: web.Request) -> web.Response:
+        return web.Response(status=500)
+
+    async with answering(say) as url, Fetcher(timeout_s=5.0) as fetcher:
+        with pytest.raises(FetchError, match=r"^127\.0\.0\.1:\d+ answered 500"):
+            await fetcher.get(url.replace("://", "://me:hush@"), {})
+
+
 async def test_an_endless_answer_is_cut_off() -> None:
     async def say(request: web.Request) -> web.Response:
         return web.Response(text="x" * 1000)

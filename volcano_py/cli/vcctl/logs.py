@@ -70,7 +70,8 @@ def _chosen(call: Call, job: Obj, found: list[Obj]) -> list[Obj]:
     if not chosen:
         known = ", ".join(sorted(f"{_task(pod)}/{_index(pod)}" for pod in found)[:10])
         raise Problem(f"job {namespace}/{name} has no pod with that task and index; it has {known}")
-    return sorted(chosen, key=lambda pod: (_task(pod), int(_index(pod) or "0"), pod["metadata"]["name"]))
+    # Users may give pods the label of a job, so that an index need not be a number.
+    return sorted(chosen, key=lambda pod: (_task(pod), len(_index(pod)), _index(pod), pod["metadata"]["name"]))
 
 
 def _lines(call: Call, api: Api, pod: Obj, *, prefixed: bool) -> Iterator[str | Problem]:

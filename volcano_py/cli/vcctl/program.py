@@ -1,6 +1,5 @@
 """Finds the command, runs it, and turns what goes wrong into one sentence and an exit code."""
 
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
+from volcano_py.cli.output import abandon_output, prepare_output
 from volcano_py.cli.vcctl.finding import HELP, find, known_below, table
 from volcano_py.cli.vcctl.flags import Command, UsageProblem, read_flags
 from volcano_py.client.problem import Problem
@@ -22,33 +22,18 @@ _FOR_PROGRAMS: Final = ("json", "yaml", "name")
 def start(program: str, arguments: Sequence[str] | None = None) -> int:
     """Run a program of the table; return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    _prepare_output()
+    prepare_output()
     try:
-        return _run(program, words)
+        code = _run(program, words)
+        sys.stdout.flush()
+        return code
     except BrokenPipeError:  # the reader has seen enough (`| head`)
-        _abandon_output()
+        abandon_output()
         return 0
     except OSError as error:  # such as a full disk; the client has its own sentences for everything else
-        _abandon_output()
+        abandon_output()
         print(f"Failed to write the output: {error.strerror or error}", file=sys.stderr)
         return FAILED
-
-
-def _prepare_output() -> None:
-    """Make sure that there is an output, and that it takes every character."""
-    if sys.stdout is None:  # the caller has closed it (`>&-`)
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it is the output until the end
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal may not know all letters, such as an ellipsis; a program should be able to tell what was there.
-        sys.stdout.reconfigure(errors="replace" if sys.stdout.isatty() else "backslashreplace")
-
-
-def _abandon_output() -> None:
-    """Send what is not written yet to nowhere; else the interpreter tries once more at its end, and complains."""
-    with suppress(OSError, ValueError):  # an output without a descriptor has nothing that waits
-        descriptor = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(descriptor, sys.stdout.fileno())
-        os.close(descriptor)
 
 
 def _run(program: str, words: list[str]) -> int:
@@ -78,7 +63,7 @@ def _run(program: str, words: list[str]) -> int:
         with suppress(BrokenPipeError):
             print(f"Failed to{' ' if path else ''}{path}: {problem}", file=failures, flush=True)
             return FAILED
-        _abandon_output()
+        abandon_output()
         return FAILED
 
 
