@@ -126,7 +126,7 @@ def _plain(name: str) -> dict[str, object]:
         ("job list --context other", "does not have context 'other'"),
         ("job list -s http://127.0.0.1:1", "the API server http://127.0.0.1:1 cannot be reached (Connection refused)"),
         ("job list -s ftp://x", "'ftp://x' is not the address of an API server"),
-        ("job list -s foo:bar", "'http://foo:bar' is not the address of an API server"),
+        ("job list -s foo:bar", "'foo:bar' is not the address of an API server"),
         ("completion tcsh", "invalid"),
     ],
 )
