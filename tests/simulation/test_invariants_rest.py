@@ -188,6 +188,18 @@ def test_a_pod_that_is_missing_or_too_many_is_found(world: Fabricated, indices: 
     assert world.rest("jobs have their pods") == {"jobs have their pods"}
 
 
+@pytest.mark.parametrize("stale", [False, True])
+def test_pods_of_a_former_version_are_found(world: Fabricated, stale: bool) -> None:
+    """A list of an older state may leave pods out, and their job is restarted for them."""
+    made = job(world)
+    for index in range(2):
+        member(world, made, index)
+    if stale:
+        world.stale_lists()
+    status(world, "Running", version=1)
+    assert world.rest("jobs have their pods") == (set() if stale else {"jobs have their pods"})
+
+
 def test_a_pod_that_outlives_its_job_is_found(world: Fabricated) -> None:
     made = job(world, "Completed")
     member(world, made, 0)
