@@ -125,7 +125,8 @@ class Svc:
     def _variables(self, job: Job) -> list[EnvVar]:
         if self._env is None:
             data = self._hosts(job)
-            names = [key for task in job.spec.tasks for key in _keys(task)[1:] if fits_a_variable(key, len(data[key]))]
+            variables = (key for task in job.spec.tasks for key in _keys(task)[1:])
+            names = [key for key in variables if fits_a_variable(key, len(data[key].encode()))]
             source = _config_map(job)
             self._env = [
                 {"name": name, "valueFrom": {"configMapKeyRef": {"name": source, "key": name}}} for name in names
