@@ -31,8 +31,10 @@ def _begin(module: str, *, daemon: bool = False) -> int:
     try:
         try:
             code: int = import_module(module).main()
-        finally:
+        except SystemExit:  # such as after --help; after any other error, its traceback counts and not the output
             sys.stdout.flush()
+            raise
+        sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough (`| head`)
         abandon_output()
         return 128 + signal.SIGPIPE
