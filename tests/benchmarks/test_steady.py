@@ -78,36 +78,38 @@ def test_a_share_of_gangs_that_is_none_is_refused(never: float) -> None:
 class _Server:
     """A client whose server accepts everything; it notes which objects were created."""
 
-    def __init__(self) -> None:
+    def __init__(self, pods: int) -> None:
         self.created: list[str] = []
-        self.ended = 0
+        self.left = pods
+        self.all_ended = asyncio.Event()
 
     async def create(self, resource: Resource, body: dict[str, Any], *_: object, **__: object) -> None:
         if resource is PODGROUPS:
             self.created.append(body["metadata"]["name"])
 
     async def patch(self, *_: object, **__: object) -> None:
-        self.ended += 1
+        self.left -= 1
+        if not self.left:
+            self.all_ended.set()
 
     async def delete(self, *_: object, **__: object) -> None: ...
 
 
 async def test_in_a_balanced_run_a_gang_arrives_once_as_many_pods_have_ended() -> None:
     plan = draw(Load(**{**vars(LOAD), "balanced": True}))
-    server, ended = _Server(), [Gang(10_000 + number, 1, "q0", "low", 1900, life_s=0.0) for number in range(70)]
+    ended = [Gang(10_000 + number, 1, "q0", "low", 1900, life_s=0.0) for number in range(70)]
+    server = _Server(len(ended))
     kubelet = Kubelet(cast(ApiClient, server), [*plan.gangs, *ended], TimesLog())
     kubelet.begin(Plan(tuple(ended), (), plan.arriving, plan.balanced), time.monotonic())
 
     worker = asyncio.create_task(kubelet.work())
-    deadline = time.monotonic() + 20
-    while server.ended < len(ended) and time.monotonic() < deadline:  # a busy machine takes its time
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(20):
+        await server.all_ended.wait()
     await asyncio.sleep(0.1)  # for a gang too many
     worker.cancel()
     with suppress(asyncio.CancelledError):
         await worker
 
-    assert server.ended == len(ended)
     arrived = [one for one in plan.arriving if one.name in server.created]
     assert arrived == list(plan.arriving[: len(arrived)])
     pods = sum(one.size for one in arrived)
